@@ -1,0 +1,192 @@
+// The JSON that an executable carries.
+#include "codegen/Metadata.h"
+#include "ir/Exec.h"
+#include "ir/Nn.h"
+
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/JSON.h"
+#include "llvm/Support/xxhash.h"
+
+using namespace mlir;
+namespace json = llvm::json;
+
+namespace gradc::codegen {
+namespace {
+
+DictionaryAttr planOf(ModuleOp module) {
+  return module->getAttrOfType<DictionaryAttr>("gradc.plan");
+}
+int64_t integer(DictionaryAttr dictionary, StringRef name) {
+  auto attribute = dictionary.getAs<IntegerAttr>(name);
+  return attribute ? attribute.getInt() : 0;
+}
+StringRef string(DictionaryAttr dictionary, StringRef name) {
+  auto attribute = dictionary.getAs<StringAttr>(name);
+  return attribute ? attribute.getValue() : StringRef();
+}
+RankedTensorType typeOf(DictionaryAttr slot) {
+  return cast<RankedTensorType>(slot.getAs<TypeAttr>("type").getValue());
+}
+
+json::Object describe(DictionaryAttr slot) {
+  RankedTensorType type = typeOf(slot);
+  json::Array shape;
+  for (int64_t dim : type.getShape())
+    shape.push_back(dim);
+  return json::Object{{"name", string(slot, "name")},
+                      {"dtype", type.getElementType().isInteger() ? "i32" : "f32"},
+                      {"shape", std::move(shape)},
+                      {"offset", integer(slot, "offset")},
+                      {"bytes", nn::byteSize(type)}};
+}
+
+void addParameter(json::Object &entry, DictionaryAttr parameter) {
+  StringRef kind = string(parameter, "init_kind");
+  json::Object init{{"kind", kind}};
+  for (auto [key, attribute] : {std::pair("std", "init_std"), std::pair("value", "init_value")})
+    if (auto number = parameter.getAs<FloatAttr>(attribute))
+      init[key] = number.getValueAsDouble();
+  entry["init"] = std::move(init);
+  entry["class"] = string(parameter, "class");
+  entry["fan_in"] = integer(parameter, "fan_in");
+  entry["fan_out"] = integer(parameter, "fan_out");
+  if (auto decay = parameter.getAs<BoolAttr>("decay"))
+    entry["decay"] = decay.getValue();
+}
+
+json::Array stateSlots(ModuleOp module) {
+  json::Array slots;
+  for (Attribute attribute : planOf(module).getAs<ArrayAttr>("slots")) {
+    auto slot = cast<DictionaryAttr>(attribute);
+    json::Object entry = describe(slot);
+    entry["role"] = string(slot, "role");
+    if (auto part = slot.getAs<StringAttr>("slot"))
+      entry["slot"] = part.getValue();
+    if (auto parameter = slot.getAs<DictionaryAttr>("param"))
+      addParameter(entry, parameter);
+    slots.push_back(std::move(entry));
+  }
+  return slots;
+}
+
+/// Names, shapes and optimizer: a checkpoint of another model must not load.
+std::string fingerprint(ModuleOp module, StringRef optimizer) {
+  std::string text = optimizer.str();
+  llvm::raw_string_ostream stream(text);
+  for (Attribute attribute : planOf(module).getAs<ArrayAttr>("slots")) {
+    auto slot = cast<DictionaryAttr>(attribute);
+    if (string(slot, "role") == "parameter")
+      stream << ";" << string(slot, "name") << ":" << typeOf(slot);
+  }
+  return llvm::utohexstr(llvm::xxh3_64bits(text), /*LowerCase=*/true, 16);
+}
+
+json::Array kernelUses(ModuleOp module) {
+  llvm::MapVector<StringRef, int64_t> launches;
+  for (auto kernel : module.getOps<exec::KernelOp>())
+    launches[kernel.getSymName()] = 0;
+  for (auto program : module.getOps<exec::ProgramOp>())
+    if (program.getSymName() == "train_step")
+      program.walk([&](exec::LaunchOp launch) {
+        auto loop = launch->getParentOfType<exec::RepeatOp>();
+        launches[launch.getKernel()] += loop ? loop.getCount() : 1;
+      });
+  json::Array list;
+  for (auto &[name, count] : launches)
+    list.push_back(json::Object{{"name", name}, {"launches", count}});
+  return list;
+}
+
+std::string execText(ModuleOp module) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  for (auto program : module.getOps<exec::ProgramOp>())
+    stream << program << "\n";
+  return text;
+}
+
+} // namespace
+
+MemoryByKind memoryByKind(ModuleOp module) {
+  DictionaryAttr plan = planOf(module);
+  MemoryByKind memory;
+  for (Attribute attribute : plan.getAs<ArrayAttr>("slots")) {
+    auto slot = cast<DictionaryAttr>(attribute);
+    int64_t bytes = nn::byteSize(typeOf(slot));
+    if (string(slot, "role") == "parameter")
+      memory.parameters += bytes;
+    else if (string(slot, "role") == "optimizer")
+      memory.optimizer += bytes;
+  }
+  for (Attribute attribute : plan.getAs<ArrayAttr>("gradients"))
+    memory.gradients += nn::byteSize(typeOf(cast<DictionaryAttr>(attribute)));
+  memory.workspace = integer(plan, "workspace_bytes");
+  int64_t arena = integer(plan, "arena_bytes");
+  memory.activations = std::max<int64_t>(0, arena - memory.gradients - memory.workspace);
+  memory.peak = integer(plan, "state_bytes") + arena + integer(plan, "constant_bytes") + runtimeBytes;
+  return memory;
+}
+
+std::string executableMetadata(ModuleOp module, const CompileFlags &flags,
+                               const CpuTarget &target) {
+  DictionaryAttr plan = planOf(module);
+  auto model = module->getAttrOfType<DictionaryAttr>("nn.model");
+  auto modelString = [&](StringRef name) { return model ? string(model, name) : StringRef(); };
+  auto modelNumber = [&](StringRef name) { return model ? integer(model, name) : 0; };
+  MemoryByKind memory = memoryByKind(module);
+  int64_t tokens = flags.microBatch * flags.seq * flags.gradAccum;
+  json::Array gradients;
+  for (Attribute attribute : plan.getAs<ArrayAttr>("gradients"))
+    gradients.push_back(describe(cast<DictionaryAttr>(attribute)));
+  json::Value config = nullptr;
+  if (llvm::Expected<json::Value> parsed = json::parse(modelString("config")))
+    config = std::move(*parsed);
+  else
+    llvm::consumeError(parsed.takeError());
+  int64_t parameters = memory.parameters / 4;
+  json::Object root{
+      {"format", 1},
+      {"gradc", GRADC_VERSION},
+      {"model", json::Object{{"family", modelString("family")},
+                             {"vocab", modelNumber("vocab")},
+                             {"max_positions", modelNumber("max_positions")},
+                             {"prefix", modelString("prefix")},
+                             {"config", std::move(config)}}},
+      {"flags", json::Object{{"micro_batch", flags.microBatch},
+                             {"seq", flags.seq},
+                             {"grad_accum", flags.gradAccum},
+                             {"precision", "fp32"},
+                             {"optimizer", flags.optimizer},
+                             {"recompute", "none"},
+                             {"fuse", flags.fuse ? "on" : "off"},
+                             {"mesh", "dp=1,tp=1,pp=1,cp=1"},
+                             {"zero", 0},
+                             {"target", "cpu"},
+                             {"cpu", target.cpu},
+                             {"cpu_features", target.features},
+                             {"init", flags.init}}},
+      {"parameters", parameters},
+      {"fingerprint", fingerprint(module, flags.optimizer)},
+      {"flops_per_token", integer(plan, "flops") / std::max<int64_t>(1, tokens)},
+      {"flops_per_step", integer(plan, "flops")},
+      {"matmul_flops_per_step", integer(plan, "matmul_flops")},
+      {"state_bytes", integer(plan, "state_bytes")},
+      {"arena_bytes", integer(plan, "arena_bytes")},
+      {"constant_bytes", integer(plan, "constant_bytes")},
+      {"memory", json::Object{{"parameters", memory.parameters},
+                              {"gradients", memory.gradients},
+                              {"optimizer", memory.optimizer},
+                              {"activations", memory.activations},
+                              {"workspace", memory.workspace},
+                              {"peak", memory.peak}}},
+      {"kernels", kernelUses(module)},
+      {"state", stateSlots(module)},
+      {"gradients", std::move(gradients)},
+      {"exec", execText(module)}};
+  std::string text;
+  llvm::raw_string_ostream(text) << json::Value(std::move(root));
+  return text;
+}
+
+} // namespace gradc::codegen

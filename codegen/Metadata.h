@@ -1,0 +1,33 @@
+// The JSON that an executable carries; docs/design/executable.md describes it.
+#pragma once
+
+#include "codegen/cpu/Target.h"
+#include "mlir/IR/BuiltinOps.h"
+#include <string>
+
+namespace gradc::codegen {
+
+/// The flags that an executable was compiled with, as its metadata repeats them.
+struct CompileFlags {
+  int64_t microBatch = 1, seq = 1, gradAccum = 1;
+  std::string optimizer = "adamw", init = "family";
+  bool fuse = true;
+};
+
+/// Memory by kind in bytes, as printed and as the metadata has it.
+struct MemoryByKind {
+  int64_t parameters = 0, gradients = 0, optimizer = 0, activations = 0, workspace = 0, peak = 0;
+};
+
+/// Bytes that an executable's process holds besides state, arena and constants: its code, the
+/// libraries' pages, data buffers. Measured on the demo and on GPT-2 124M (docs/design/memory.md).
+inline constexpr int64_t runtimeBytes = int64_t{32} << 20;
+
+/// From the module's gradc.plan.
+MemoryByKind memoryByKind(mlir::ModuleOp module);
+
+/// Metadata of a planned module (exec programs, gradc.plan, nn.model).
+std::string executableMetadata(mlir::ModuleOp module, const CompileFlags &flags,
+                               const CpuTarget &target);
+
+} // namespace gradc::codegen

@@ -1,0 +1,97 @@
+// Attention's sizes: how its work is split, and what it costs.
+#include "codegen/cpu/Attention.h"
+#include "codegen/cpu/AttentionTiling.h"
+
+#include "llvm/Support/FormatVariadic.h"
+
+#include <algorithm>
+
+namespace gradc::codegen {
+
+AttentionSpec::Strides AttentionSpec::contiguous(int64_t seq, int64_t heads, int64_t headDim) {
+  return {seq * heads * headDim, heads * headDim, headDim};
+}
+
+std::string verify(const AttentionSpec &s) {
+  if (s.batch < 1 || s.seq < 1 || s.heads < 1 || s.kvHeads < 1 || s.headDim < 1 || s.window < 0)
+    return "attention: expected positive sizes and a window of 0 or more";
+  if (s.heads % s.kvHeads != 0)
+    return llvm::formatv("attention: {0} heads are not a multiple of {1} key heads", s.heads,
+                         s.kvHeads);
+  if (s.headDim > 1024)
+    return llvm::formatv("attention: head dimension {0} is above 1024", s.headDim);
+  return "";
+}
+
+// --- how the work is split
+
+namespace {
+
+constexpr int64_t enoughTasks = 8;
+/// Bounds the running maxima and sums, which lie on the stack.
+constexpr int64_t maxForwardRows = 8160;
+
+int64_t ceilDiv(int64_t x, int64_t y) { return (x + y - 1) / y; }
+
+/// Parts of [0, seq), a multiple of `unit` each, so that `items` times them are enough tasks.
+int64_t partRows(int64_t seq, int64_t items, int64_t unit) {
+  int64_t parts = std::clamp<int64_t>(ceilDiv(enoughTasks, items), 1, ceilDiv(seq, unit));
+  return ceilDiv(ceilDiv(seq, parts), unit) * unit;
+}
+
+} // namespace
+
+ForwardSplit forwardSplit(const AttentionSpec &s) {
+  int64_t rows = partRows(s.seq, s.batch * s.heads, forwardQueryBlock);
+  rows = std::min(rows, maxForwardRows);
+  return {rows, ceilDiv(s.seq, rows)};
+}
+
+BackwardSplit backwardSplit(const AttentionSpec &s) {
+  if (s.batch * s.kvHeads >= 4)
+    return {};
+  BackwardSplit split;
+  split.apart = true;
+  split.keyRows = partRows(s.seq, s.batch * s.kvHeads, backwardKeyBlock);
+  split.keyParts = ceilDiv(s.seq, split.keyRows);
+  split.queryRows = partRows(s.seq, s.batch * s.heads, queryUnit);
+  split.queryParts = ceilDiv(s.seq, split.queryRows);
+  return split;
+}
+
+int64_t attentionForwardTaskCount(const AttentionSpec &s) {
+  return s.batch * s.heads * forwardSplit(s).parts;
+}
+
+int64_t attentionBackwardTaskCount(const AttentionSpec &s) {
+  BackwardSplit split = backwardSplit(s);
+  if (!split.apart)
+    return s.batch * s.kvHeads;
+  return s.batch * (s.kvHeads * split.keyParts + s.heads * split.queryParts);
+}
+
+// --- what it costs
+
+int64_t attentionPairs(const AttentionSpec &s) {
+  if (!s.masked())
+    return s.seq * s.seq;
+  int64_t width = s.window > 0 ? std::min(s.window, s.seq) : s.seq;
+  return width * (width + 1) / 2 + (s.seq - width) * width;
+}
+
+static int64_t productFlops(const AttentionSpec &s) {
+  return 2 * s.batch * s.heads * attentionPairs(s) * s.headDim;
+}
+int64_t attentionForwardFlops(const AttentionSpec &s) { return 2 * productFlops(s); }
+int64_t attentionBackwardFlops(const AttentionSpec &s) { return 5 * productFlops(s); }
+
+int64_t attentionForwardBytes(const AttentionSpec &s) {
+  int64_t rows = s.batch * s.seq;
+  return 4 * rows * (2 * s.heads * s.headDim + 2 * s.kvHeads * s.headDim + s.heads);
+}
+int64_t attentionBackwardBytes(const AttentionSpec &s) {
+  int64_t rows = s.batch * s.seq;
+  return 4 * rows * (4 * s.heads * s.headDim + 4 * s.kvHeads * s.headDim + s.heads);
+}
+
+} // namespace gradc::codegen

@@ -1,0 +1,74 @@
+// Attention without its [seq, seq] matrix: scores live a tile at a time in a core's cache, the row
+// maxima and sums are carried along the keys, and the backward pass recomputes the scores from the
+// logarithm of each row's sum. Softmax works in base 2, scale * log2(e) being folded into the
+// queries as they are packed.
+//
+// Buffers, all f32. q, k, v, o and their gradients are addressed by strides, so that q, k and v may
+// be slices of one packed [batch, seq, 3 * heads * headDim] buffer; lse is [batch, heads, seq].
+//   forward:  q, k, v, o, lse
+//   backward: q, k, v, o, lse, dO, dq, dk, dv
+// The last two resp. three are written; no output may overlap another buffer. Scratch is on the
+// stack, under 1.5 MiB for head dimensions up to 512. Tasks are a function of the spec alone.
+//
+// A query that sees no key (all of its scores are -inf) gives 0, an lse of -inf, and no gradient.
+#pragma once
+
+#include "codegen/cpu/Target.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/BuiltinOps.h"
+
+#include <cstdint>
+#include <string>
+
+namespace gradc::codegen {
+
+struct AttentionSpec {
+  /// Elements between neighbours; the elements of a head are contiguous.
+  struct Strides {
+    int64_t batch = 0, token = 0, head = 0;
+    bool operator==(const Strides &) const = default;
+  };
+
+  int64_t batch = 1;
+  int64_t seq = 0;
+  int64_t heads = 0;
+  int64_t kvHeads = 0; ///< divides heads; query head h reads key head h / (heads / kvHeads)
+  int64_t headDim = 0;
+  double scale = 1; ///< of the scores
+  bool causal = true;
+  /// 0: none. Otherwise query i sees the keys i - window + 1 .. i, and `causal` is implied.
+  int64_t window = 0;
+  Strides q, k, v, o;     ///< k, v of kvHeads heads
+  Strides dO, dq, dk, dv; ///< backward only
+  bool operator==(const AttentionSpec &) const = default;
+
+  /// Strides of a contiguous [batch, seq, heads, headDim].
+  static Strides contiguous(int64_t seq, int64_t heads, int64_t headDim);
+
+  bool masked() const { return causal || window > 0; }
+  int64_t group() const { return heads / kvHeads; }
+};
+
+/// Empty when a kernel can be emitted, else what is wrong with the spec.
+std::string verify(const AttentionSpec &spec);
+
+int64_t attentionForwardTaskCount(const AttentionSpec &spec);
+int64_t attentionBackwardTaskCount(const AttentionSpec &spec);
+
+/// (query, key) pairs that are not masked, of one head of one sequence.
+int64_t attentionPairs(const AttentionSpec &spec);
+/// Operations of the matrix products, masked pairs not counted: 2 products forward, 5 backward.
+int64_t attentionForwardFlops(const AttentionSpec &spec);
+int64_t attentionBackwardFlops(const AttentionSpec &spec);
+/// Bytes of the inputs and outputs, each once.
+int64_t attentionForwardBytes(const AttentionSpec &spec);
+int64_t attentionBackwardBytes(const AttentionSpec &spec);
+
+/// Adds the kernel, and the tiles it calls, to `module`. The spec verifies.
+mlir::func::FuncOp emitAttentionForward(mlir::ModuleOp module, llvm::StringRef name,
+                                        const AttentionSpec &spec, const CpuTarget &target);
+mlir::func::FuncOp emitAttentionBackward(mlir::ModuleOp module, llvm::StringRef name,
+                                         const AttentionSpec &spec, const CpuTarget &target);
+
+} // namespace gradc::codegen

@@ -1,0 +1,56 @@
+// Token embedding: rows of a table by token, and its gradient.
+//
+// Forward, buffers: tokens i32 [N], table f32 [V, C], out f32 [N, C]; a task handles
+// embeddingRowsPerTask tokens. Gradient, buffers: tokens i32 [N], dy f32 [N, C], out f32 [V, C]; a
+// task owns a range of columns and adds the rows of dy in their order, so that nothing depends on
+// which thread runs it. The extent is N.
+//
+// A negative token gives a row of zeros and no gradient. Tokens must be below V: whoever reads the
+// data checks that.
+#pragma once
+
+#include "codegen/cpu/Target.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/BuiltinOps.h"
+
+#include <cstdint>
+#include <string>
+
+namespace gradc::codegen {
+
+struct EmbeddingSpec {
+  int64_t vocab = 0;    ///< V
+  int64_t channels = 0; ///< C
+  bool operator==(const EmbeddingSpec &) const = default;
+};
+
+struct EmbeddingGradientSpec {
+  int64_t vocab = 0;
+  int64_t channels = 0;
+  bool accumulate = false; ///< adds to what out holds; else all of out is written
+  bool operator==(const EmbeddingGradientSpec &) const = default;
+};
+
+/// Empty when a kernel can be emitted, else what is wrong with the spec.
+std::string verify(const EmbeddingSpec &spec);
+std::string verify(const EmbeddingGradientSpec &spec);
+
+inline constexpr int64_t embeddingRowsPerTask = 64;
+/// Columns of one task of the gradient.
+inline constexpr int64_t embeddingColumnsPerTask = 64;
+
+int64_t taskCount(const EmbeddingSpec &spec, int64_t extent);
+int64_t taskCount(const EmbeddingGradientSpec &spec, int64_t extent);
+int64_t embeddingFlops(const EmbeddingSpec &spec, int64_t extent);
+int64_t embeddingFlops(const EmbeddingGradientSpec &spec, int64_t extent);
+int64_t embeddingBytes(const EmbeddingSpec &spec, int64_t extent);
+int64_t embeddingBytes(const EmbeddingGradientSpec &spec, int64_t extent);
+
+mlir::func::FuncOp emitEmbedding(mlir::ModuleOp module, llvm::StringRef name,
+                                 const EmbeddingSpec &spec, const CpuTarget &target);
+mlir::func::FuncOp emitEmbeddingGradient(mlir::ModuleOp module, llvm::StringRef name,
+                                         const EmbeddingGradientSpec &spec,
+                                         const CpuTarget &target);
+
+} // namespace gradc::codegen

@@ -1,0 +1,227 @@
+// The kernels that the CPU target can make.
+#include "codegen/cpu/KernelFamilies.h"
+#include "codegen/cpu/Attention.h"
+#include "codegen/cpu/Embedding.h"
+#include "codegen/cpu/FoldRows.h"
+#include "codegen/cpu/ObjectFile.h"
+#include "codegen/cpu/Rope.h"
+#include "codegen/cpu/RowProgram.h"
+#include "ir/Cluster.h"
+#include "runtime/cpu/GemmWorkspace.h"
+
+using namespace mlir;
+
+namespace gradc::codegen {
+namespace {
+
+/// What an emitter is given: where to print, the op, and its row strides.
+struct Emission {
+  OpBuilder &builder;
+  ModuleOp module;
+  llvm::StringRef name;
+  const CpuTarget &target;
+  ArrayRef<int64_t> strides;
+};
+
+int64_t ceilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
+int64_t elements(Value value) { return cast<RankedTensorType>(value.getType()).getNumElements(); }
+int64_t rows(Value value) { return nn::rowSpaceOf(value.getType()).rows; }
+int64_t columns(Value value) { return nn::rowSpaceOf(value.getType()).columns; }
+
+//===-- clusters
+//---------------------------------------------------------------------------------===//
+
+KernelGeometry fusedGeometry(nn::FusedOp op, ArrayRef<int64_t> strides) {
+  nn::ClusterProgram cluster = nn::buildClusterProgram(op, strides);
+  return {cluster.extent, row::taskCount(cluster.program, cluster.extent)};
+}
+void emitFused(nn::FusedOp op, Emission &to) {
+  emitRowProgram(to.builder, to.module, nn::buildClusterProgram(op, to.strides).program, to.name,
+                 to.target);
+}
+
+//===-- sums
+//-------------------------------------------------------------------------------------===//
+
+KernelGeometry foldRowsGeometry(nn::FoldRowsOp op, ArrayRef<int64_t>) {
+  return {rows(op.getInput()), ceilDiv(columns(op.getInput()), foldColumnsPerTask)};
+}
+void emitFoldRowsOp(nn::FoldRowsOp op, Emission &to) {
+  emitFoldRows(to.builder, to.module, to.name, columns(op.getInput()), to.target);
+}
+KernelGeometry sumGeometry(nn::SumOp op, ArrayRef<int64_t>) { return {elements(op.getInput()), 1}; }
+void emitSum(nn::SumOp, Emission &to) { emitFoldAll(to.builder, to.module, to.name, to.target); }
+KernelGeometry squareSumsGeometry(nn::SquareSumsOp op, ArrayRef<int64_t>) {
+  return {elements(op.getInput()), elements(op.getResult())};
+}
+void emitSquareSums(nn::SquareSumsOp, Emission &to) {
+  emitChunkSquareSums(to.builder, to.module, to.name, to.target);
+}
+
+//===-- attention
+//--------------------------------------------------------------------------------===//
+
+template <typename Op> AttentionSpec attentionSpec(Op op) {
+  AttentionSpec spec;
+  spec.batch = op.getBatch();
+  spec.seq = rows(op.getQuery()) / spec.batch;
+  spec.heads = op.getHeads();
+  spec.kvHeads = op.getKvHeads();
+  spec.headDim = columns(op.getQuery()) / spec.heads;
+  spec.scale = op.getScale().convertToDouble();
+  spec.causal = op.getCausal();
+  spec.window = op.getWindow();
+  return spec;
+}
+
+AttentionSpec::Strides headStrides(const AttentionSpec &spec, Value matrix, int64_t rowStride) {
+  int64_t token = rowStride ? rowStride : columns(matrix);
+  return {spec.seq * token, token, spec.headDim};
+}
+
+AttentionSpec specOf(nn::AttentionOp op, ArrayRef<int64_t> strides) {
+  AttentionSpec spec = attentionSpec(op);
+  spec.q = headStrides(spec, op.getQuery(), strides[0]);
+  spec.k = headStrides(spec, op.getKey(), strides[1]);
+  spec.v = headStrides(spec, op.getValue(), strides[2]);
+  spec.o = headStrides(spec, op.getResult(), strides[3]);
+  return spec;
+}
+KernelGeometry attentionGeometry(nn::AttentionOp op, ArrayRef<int64_t> strides) {
+  return {rows(op.getQuery()), attentionForwardTaskCount(specOf(op, strides))};
+}
+void emitAttention(nn::AttentionOp op, Emission &to) {
+  emitAttentionForward(to.module, to.name, specOf(op, to.strides), to.target);
+}
+
+AttentionSpec specOf(nn::AttentionGradOp op, ArrayRef<int64_t> strides) {
+  AttentionSpec spec = attentionSpec(op);
+  spec.q = headStrides(spec, op.getQuery(), strides[0]);
+  spec.k = headStrides(spec, op.getKey(), strides[1]);
+  spec.v = headStrides(spec, op.getValue(), strides[2]);
+  spec.o = headStrides(spec, op.getOutput(), strides[3]);
+  spec.dO = headStrides(spec, op.getGradient(), strides[5]);
+  spec.dq = headStrides(spec, op.getQueryGradient(), strides[6]);
+  spec.dk = headStrides(spec, op.getKeyGradient(), strides[7]);
+  spec.dv = headStrides(spec, op.getValueGradient(), strides[8]);
+  return spec;
+}
+KernelGeometry attentionGradGeometry(nn::AttentionGradOp op, ArrayRef<int64_t> strides) {
+  return {rows(op.getQuery()), attentionBackwardTaskCount(specOf(op, strides))};
+}
+void emitAttentionGrad(nn::AttentionGradOp op, Emission &to) {
+  emitAttentionBackward(to.module, to.name, specOf(op, to.strides), to.target);
+}
+
+//===-- rope and embeddings
+//----------------------------------------------------------------------===//
+
+RopeSpec specOf(nn::RopeOp op, ArrayRef<int64_t> strides) {
+  RopeSpec spec;
+  spec.seq = rows(op.getCos());
+  spec.heads = op.getHeads();
+  spec.headDim = columns(op.getInput()) / spec.heads;
+  spec.inverse = op.getInverse();
+  auto stridesOf = [&](int64_t rowStride) -> RopeSpec::Strides {
+    int64_t token = rowStride ? rowStride : columns(op.getInput());
+    return {spec.seq * token, token, spec.headDim};
+  };
+  spec.x = stridesOf(strides[0]);
+  spec.out = stridesOf(strides[3]);
+  return spec;
+}
+KernelGeometry ropeGeometry(nn::RopeOp op, ArrayRef<int64_t> strides) {
+  int64_t tokens = rows(op.getInput());
+  return {tokens, taskCount(specOf(op, strides), tokens)};
+}
+void emitRopeOp(nn::RopeOp op, Emission &to) {
+  emitRope(to.module, to.name, specOf(op, to.strides), to.target);
+}
+
+EmbeddingSpec specOf(nn::EmbeddingOp op) { return {rows(op.getTable()), columns(op.getTable())}; }
+KernelGeometry embeddingGeometry(nn::EmbeddingOp op, ArrayRef<int64_t>) {
+  int64_t tokens = elements(op.getIndices());
+  return {tokens, taskCount(specOf(op), tokens)};
+}
+void emitEmbeddingOp(nn::EmbeddingOp op, Emission &to) {
+  emitEmbedding(to.module, to.name, specOf(op), to.target);
+}
+
+EmbeddingGradientSpec specOf(nn::EmbeddingGradOp op) {
+  return {rows(op.getResult()), columns(op.getResult()), op.getAccumulator() != nullptr};
+}
+KernelGeometry embeddingGradGeometry(nn::EmbeddingGradOp op, ArrayRef<int64_t>) {
+  int64_t tokens = elements(op.getIndices());
+  return {tokens, taskCount(specOf(op), tokens)};
+}
+void emitEmbeddingGradOp(nn::EmbeddingGradOp op, Emission &to) {
+  emitEmbeddingGradient(to.module, to.name, specOf(op), to.target);
+}
+
+//===-- the table
+//--------------------------------------------------------------------------------===//
+
+struct KernelFamily {
+  llvm::StringRef opName;
+  KernelGeometry (*geometry)(Operation *op, ArrayRef<int64_t> strides);
+  void (*emit)(Operation *op, Emission &to);
+};
+
+template <typename Op, KernelGeometry (*geometryOf)(Op, ArrayRef<int64_t>),
+          void (*emitOp)(Op, Emission &)>
+KernelFamily family() {
+  return {
+      Op::getOperationName(),
+      [](Operation *op, ArrayRef<int64_t> strides) { return geometryOf(cast<Op>(op), strides); },
+      [](Operation *op, Emission &to) { emitOp(cast<Op>(op), to); }};
+}
+
+const KernelFamily *findFamily(Operation *op) {
+  static const KernelFamily families[] = {
+      family<nn::FusedOp, fusedGeometry, emitFused>(),
+      family<nn::FoldRowsOp, foldRowsGeometry, emitFoldRowsOp>(),
+      family<nn::SumOp, sumGeometry, emitSum>(),
+      family<nn::SquareSumsOp, squareSumsGeometry, emitSquareSums>(),
+      family<nn::AttentionOp, attentionGeometry, emitAttention>(),
+      family<nn::AttentionGradOp, attentionGradGeometry, emitAttentionGrad>(),
+      family<nn::RopeOp, ropeGeometry, emitRopeOp>(),
+      family<nn::EmbeddingOp, embeddingGeometry, emitEmbeddingOp>(),
+      family<nn::EmbeddingGradOp, embeddingGradGeometry, emitEmbeddingGradOp>(),
+  };
+  const KernelFamily *found = llvm::find_if(families, [&](const KernelFamily &candidate) {
+    return candidate.opName == op->getName().getStringRef();
+  });
+  return found == std::end(families) ? nullptr : found;
+}
+
+} // namespace
+
+llvm::FailureOr<KernelGeometry> CpuKernelLibrary::geometry(Operation *op,
+                                                           ArrayRef<int64_t> rowStrides) const {
+  const KernelFamily *family = findFamily(op);
+  if (!family)
+    return op->emitOpError("expected an op that the CPU target has a kernel for");
+  return family->geometry(op, rowStrides);
+}
+
+int64_t CpuKernelLibrary::gemmWorkspaceBytes(int64_t m, int64_t n, int64_t k) const {
+  return rt::gemmWorkspaceBytes(m, n, k);
+}
+
+llvm::FailureOr<OwningOpRef<ModuleOp>> emitKernels(ModuleOp module, const CpuTarget &target) {
+  loadKernelDialects(*module.getContext());
+  OwningOpRef<ModuleOp> kernels = ModuleOp::create(module.getLoc());
+  OpBuilder builder(module.getContext());
+  builder.setInsertionPointToEnd(kernels->getBody());
+  for (auto kernel : module.getOps<exec::KernelOp>()) {
+    Operation *op = &kernel.getBody().front().front();
+    const KernelFamily *family = findFamily(op);
+    if (!family)
+      return op->emitOpError("expected an op that the CPU target has a kernel for");
+    Emission to{builder, *kernels, kernel.getSymName(), target, kernel.getRowStrides()};
+    family->emit(op, to);
+  }
+  return kernels;
+}
+
+} // namespace gradc::codegen

@@ -1,0 +1,33 @@
+// From a module of kernels to machine code: MLIR's dialects to LLVM's, LLVM's optimiser, an ELF
+// object. The module may use func, scf, cf, arith, vector and llvm.
+#pragma once
+
+#include "codegen/cpu/Target.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
+#include "llvm/Support/Error.h"
+
+#include <string>
+
+namespace llvm {
+class LLVMContext;
+class Module;
+} // namespace llvm
+
+namespace gradc::codegen {
+
+/// Makes the dialects that kernels are written in known to a context, and their translations.
+void loadKernelDialects(mlir::MLIRContext &context);
+
+/// Lowers `module` (in place) and writes position-independent code for `target` to the file
+/// `path`. `extend` may add to the LLVM module what needs no optimiser: data, and functions that
+/// only call. An error says what failed and names the file where that is what failed.
+llvm::Error writeObjectFile(mlir::ModuleOp module, const CpuTarget &target, const std::string &path,
+                            llvm::function_ref<void(llvm::Module &)> extend = {});
+
+/// The first half alone: optimised LLVM IR with the target's attributes set.
+llvm::Expected<std::unique_ptr<llvm::Module>>
+lowerToLlvmIr(mlir::ModuleOp module, const CpuTarget &target, llvm::LLVMContext &context);
+
+} // namespace gradc::codegen

@@ -1,0 +1,25 @@
+// Prints the random numbers of `uniform` nodes (ir/row/Philox.h) as integer vector arithmetic.
+#pragma once
+
+#include "codegen/cpu/Vectors.h"
+
+namespace gradc::codegen {
+
+/// Seed, step (i32 scalars) and stream of a `uniform` node.
+struct RandomStream {
+  mlir::Value seed, step;
+  int32_t stream = 0;
+};
+
+/// True when `emitUniformGroup` can make the numbers of `count` vectors at once.
+bool canEmitUniformGroup(const Vectors &vectors, int64_t count);
+
+/// `count` vectors of numbers for consecutive elements from global index `first` (i64), which must
+/// be a multiple of lanes * count.
+llvm::SmallVector<mlir::Value> emitUniformGroup(const Vectors &vectors, const RandomStream &stream,
+                                                mlir::Value first, int64_t count);
+
+/// One vector of numbers for consecutive elements from any global index: four times the work.
+mlir::Value emitUniform(const Vectors &vectors, const RandomStream &stream, mlir::Value first);
+
+} // namespace gradc::codegen

@@ -1,0 +1,94 @@
+// See Rope.h.
+#include "codegen/cpu/Rope.h"
+#include "codegen/cpu/KernelBuilder.h"
+
+#include "llvm/Support/FormatVariadic.h"
+
+#include <algorithm>
+
+using namespace mlir;
+namespace gradc::codegen {
+
+std::string verify(const RopeSpec &s) {
+  if (s.seq < 1 || s.heads < 1 || s.headDim < 1)
+    return "rope: expected positive sizes";
+  if (s.headDim % 2 != 0)
+    return llvm::formatv("rope: head dimension {0} is odd", s.headDim);
+  return "";
+}
+
+int64_t taskCount(const RopeSpec &, int64_t extent) {
+  return (extent + ropeTokensPerTask - 1) / ropeTokensPerTask;
+}
+
+int64_t ropeFlops(const RopeSpec &s, int64_t extent) { return 3 * extent * s.heads * s.headDim; }
+
+int64_t ropeBytes(const RopeSpec &s, int64_t extent) {
+  return 4 * (2 * extent * s.heads + std::min(extent, s.seq)) * s.headDim;
+}
+
+namespace {
+
+class RopeEmitter {
+public:
+  RopeEmitter(KernelBuilder &k, const RopeSpec &spec)
+      : k(k), spec(spec), half(spec.headDim / 2), x(k.buffer(0)), cosines(k.buffer(1)),
+        sines(k.buffer(2)), out(k.buffer(3)) {}
+
+  void emit() {
+    Value first = k.mul(k.task(), ropeTokensPerTask);
+    Value end = k.minimum(k.add(first, ropeTokensPerTask), k.extent());
+    k.forRange(first, end, 1, [&](Value token) { emitToken(token); });
+  }
+
+private:
+  void emitToken(Value token) {
+    // The extent counts tokens of all sequences one after another.
+    Value batch = k.divide(token, spec.seq), position = k.remainder(token, spec.seq);
+    auto row = [&](Value buffer, const RopeSpec::Strides &to) {
+      return k.at(buffer, k.add(k.mul(batch, to.batch), k.mul(position, to.token)));
+    };
+    Value from = row(x, spec.x), to = row(out, spec.out);
+    Value table = k.mul(position, half);
+    Value c = k.at(cosines, table), s = k.at(sines, table);
+    int64_t whole = half / k.lanes() * k.lanes();
+    // Heads inside: a token's cosines and sines stay in registers.
+    auto columns = [&](Value column, int64_t count) {
+      Value cosine = k.loadFirst(k.at(c, column), count);
+      Value sine = k.loadFirst(k.at(s, column), count);
+      k.forRange(0, spec.heads, 1, [&](Value head) {
+        rotate(k.at(k.at(from, k.mul(head, spec.x.head)), column),
+               k.at(k.at(to, k.mul(head, spec.out.head)), column), cosine, sine, count);
+      });
+    };
+    k.forRange(0, whole, k.lanes(), [&](Value column) { columns(column, k.lanes()); });
+    if (whole < half)
+      columns(k.index(whole), half - whole);
+  }
+
+  void rotate(Value from, Value to, Value cosine, Value sine, int64_t count) {
+    Value low = k.loadFirst(from, count), high = k.loadFirst(k.at(from, half), count);
+    auto turn = [&](Value straight, Value crossed, bool plus) {
+      Value product = k.v.mul(crossed, sine), kept = k.v.mul(straight, cosine);
+      return plus ? k.v.add(kept, product) : k.v.sub(kept, product);
+    };
+    k.storeFirst(turn(low, high, spec.inverse), to, count);
+    k.storeFirst(turn(high, low, !spec.inverse), k.at(to, half), count);
+  }
+
+  KernelBuilder &k;
+  const RopeSpec &spec;
+  int64_t half;
+  Value x, cosines, sines, out;
+};
+
+} // namespace
+
+func::FuncOp emitRope(ModuleOp module, StringRef name, const RopeSpec &spec,
+                      const CpuTarget &target) {
+  KernelBuilder k(module, name, target);
+  RopeEmitter(k, spec).emit();
+  return k.finish();
+}
+
+} // namespace gradc::codegen

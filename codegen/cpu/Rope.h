@@ -1,0 +1,47 @@
+// Rotary position embedding, half-split as HF's weights expect: elements i and i + headDim/2 of a
+// head at position t are turned by the angle whose cosine and sine stand in row t of two tables.
+//   out[i]       = x[i] cos - x[i + D/2] sin
+//   out[i + D/2] = x[i + D/2] cos + x[i] sin
+// The inverse turns back by the same angle: it is the gradient.
+//
+// Buffers, all f32: x, cos, sin, out. The tables are [seq or more, headDim / 2]. out may be x. The
+// extent is the number of tokens, batch * seq; positions restart every `seq` tokens.
+#pragma once
+
+#include "codegen/cpu/Target.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/BuiltinOps.h"
+
+#include <cstdint>
+#include <string>
+
+namespace gradc::codegen {
+
+struct RopeSpec {
+  /// Elements between neighbours; the elements of a head are contiguous.
+  struct Strides {
+    int64_t batch = 0, token = 0, head = 0;
+    bool operator==(const Strides &) const = default;
+  };
+  int64_t seq = 0;
+  int64_t heads = 0;
+  int64_t headDim = 0; ///< even
+  bool inverse = false;
+  Strides x, out;
+  bool operator==(const RopeSpec &) const = default;
+};
+
+/// Empty when a kernel can be emitted, else what is wrong with the spec.
+std::string verify(const RopeSpec &spec);
+
+/// Tokens that one task handles.
+inline constexpr int64_t ropeTokensPerTask = 64;
+int64_t taskCount(const RopeSpec &spec, int64_t extent);
+int64_t ropeFlops(const RopeSpec &spec, int64_t extent);
+int64_t ropeBytes(const RopeSpec &spec, int64_t extent); ///< the tables once
+
+mlir::func::FuncOp emitRope(mlir::ModuleOp module, llvm::StringRef name, const RopeSpec &spec,
+                            const CpuTarget &target);
+
+} // namespace gradc::codegen

@@ -1,0 +1,164 @@
+// Values of row programs' nodes.
+#include "codegen/cpu/RowNodes.h"
+
+#include "codegen/cpu/VectorMath.h"
+
+using namespace mlir;
+using namespace gradc::row;
+
+namespace gradc::codegen {
+
+namespace {
+
+std::vector<bool> findProgramLevel(const Program &program, const std::vector<bool> &isColumn) {
+  std::vector<bool> result;
+  for (size_t id = 0; id < program.nodes.size(); ++id) {
+    const Node &node = program.nodes[id];
+    bool same = !isColumn[id];
+    switch (node.kind) {
+    case NodeKind::rowIndex:
+    case NodeKind::gather:
+    case NodeKind::reduceSum:
+    case NodeKind::reduceMax:
+      same = false;
+      break;
+    case NodeKind::load:
+      same = program.buffers[node.buffer].kind == BufferKind::scalar;
+      break;
+    default:
+      break;
+    }
+    for (int i = 0; i < operandCount(node.kind); ++i)
+      same = same && result[node.operands[i]];
+    result.push_back(same);
+  }
+  return result;
+}
+
+} // namespace
+
+RowNodes::RowNodes(const Vectors &vectors, const Program &program, const Loops &loops)
+    : v(vectors), program(program), loops(loops), types(valueTypes(program)),
+      programLevel(findProgramLevel(program, loops.columnLevel)) {}
+
+Value RowNodes::constant(NodeId id, ValueType type, bool vector) const {
+  Type element = type == ValueType::i32 ? v.i32 : v.f32;
+  return v.constant(vector ? v.vectorOf(element) : element, program.nodes[id].value);
+}
+
+Value RowNodes::scalar(const RowState &row, NodeId id, ValueType type) const {
+  if (program.nodes[id].kind == NodeKind::constant)
+    return constant(id, type, /*vector=*/false);
+  return row.scalars[id];
+}
+
+void RowNodes::computeScalar(RowState &row, NodeId id) const {
+  const Node &node = program.nodes[id];
+  Dtype dtype = node.buffer >= 0 ? program.buffers[node.buffer].dtype : Dtype::f32;
+  auto operand = [&](int i) { return scalar(row, node.operands[i], operandType(types, node, i)); };
+  Value &result = row.scalars[id];
+  switch (node.kind) {
+  case NodeKind::load: {
+    Value address = row.pointers[node.buffer];
+    if (program.buffers[node.buffer].kind == BufferKind::row)
+      address = v.elementPointer(dtype, address, row.index);
+    result = v.loadScalar(dtype, address);
+    return;
+  }
+  case NodeKind::rowIndex:
+    result = arith::TruncIOp::create(v.builder, v.loc, v.i32, row.index);
+    return;
+  case NodeKind::gather: {
+    Value column = arith::ExtSIOp::create(v.builder, v.loc, v.i64, operand(0));
+    result = v.loadScalar(dtype, v.elementPointer(dtype, row.pointers[node.buffer], column));
+    return;
+  }
+  default: {
+    SmallVector<Value> operands;
+    for (int i = 0; i < operandCount(node.kind); ++i)
+      operands.push_back(operand(i));
+    result = emitPointwise(v, node.kind, operands);
+  }
+  }
+}
+
+void RowNodes::splatUses(RowState &row, const Loop &loop) const {
+  for (size_t id = 0; id < program.nodes.size(); ++id)
+    if (loop.uses[id] && row.scalars[id] && !row.splats[id])
+      row.splats[id] = v.splat(row.scalars[id]);
+}
+
+Value RowNodes::vector(const RowState &row, const ColumnValues &values, NodeId id,
+                       ValueType type) const {
+  if (program.nodes[id].kind == NodeKind::constant)
+    return constant(id, type, /*vector=*/true);
+  return loops.columnLevel[id] ? values[id] : row.splats[id];
+}
+
+Value RowNodes::address(const RowState &row, int32_t buffer, const Columns &columns,
+                        int64_t vector) const {
+  Dtype dtype = program.buffers[buffer].dtype;
+  Value start = v.elementPointer(dtype, row.pointers[buffer], columns.first);
+  return v.elementPointer(dtype, start, vector * v.lanes);
+}
+
+Value RowNodes::compute(const RowState &row, const ColumnValues &values, NodeId id,
+                        const Columns &columns, int64_t vectorIndex) const {
+  const Node &node = program.nodes[id];
+  switch (node.kind) {
+  case NodeKind::load:
+  case NodeKind::reload:
+    return v.loadVector(program.buffers[node.buffer].dtype,
+                        address(row, node.buffer, columns, vectorIndex), columns.mask(vectorIndex));
+  case NodeKind::columnIndex: {
+    Value first = v.addIndex(columns.first, v.index(vectorIndex * v.lanes));
+    Value start = v.splat(arith::TruncIOp::create(v.builder, v.loc, v.i32, first));
+    return arith::AddIOp::create(v.builder, v.loc, start, v.iota());
+  }
+  default: {
+    SmallVector<Value> operands;
+    for (int i = 0; i < operandCount(node.kind); ++i)
+      operands.push_back(vector(row, values, node.operands[i], operandType(types, node, i)));
+    return emitPointwise(v, node.kind, operands);
+  }
+  }
+}
+
+SmallVector<Value> RowNodes::uniforms(const RowState &row, const Node &node,
+                                      const Columns &columns) const {
+  RandomStream stream{scalar(row, node.operands[0], ValueType::i32),
+                      scalar(row, node.operands[1], ValueType::i32),
+                      static_cast<int32_t>(node.value)};
+  Value first = columns.first;
+  if (row.index)
+    first = v.addIndex(first, v.mulIndex(row.index, v.index(program.columns)));
+  // A group's elements must begin at a multiple of its size, in every row.
+  bool aligned = program.columns % (columns.vectors * v.lanes) == 0;
+  if (aligned && canEmitUniformGroup(v, columns.vectors))
+    return emitUniformGroup(v, stream, first, columns.vectors);
+  SmallVector<Value> result;
+  for (int64_t u = 0; u < columns.vectors; ++u)
+    result.push_back(emitUniform(v, stream, v.addIndex(first, v.index(u * v.lanes))));
+  return result;
+}
+
+void RowNodes::computeColumns(const RowState &row, const Loop &loop, const Columns &columns,
+                              function_ref<void(int64_t, const ColumnValues &)> use) const {
+  SmallVector<ColumnValues> values(columns.vectors, ColumnValues(program.nodes.size()));
+  for (size_t id = 0; id < program.nodes.size(); ++id) {
+    if (!loop.computes[id] || program.nodes[id].kind != NodeKind::uniform)
+      continue;
+    SmallVector<Value> numbers = uniforms(row, program.nodes[id], columns);
+    for (int64_t u = 0; u < columns.vectors; ++u)
+      values[u][id] = numbers[u];
+  }
+  // Vector after vector rather than node after node: few values are then alive at once.
+  for (int64_t u = 0; u < columns.vectors; ++u) {
+    for (size_t id = 0; id < program.nodes.size(); ++id)
+      if (loop.computes[id] && !values[u][id])
+        values[u][id] = compute(row, values[u], static_cast<NodeId>(id), columns, u);
+    use(u, values[u]);
+  }
+}
+
+} // namespace gradc::codegen

@@ -1,0 +1,29 @@
+// Finds out which CPU this is.
+#include "codegen/cpu/Target.h"
+
+#include "llvm/ADT/StringMap.h"
+#include "llvm/TargetParser/Host.h"
+#include "llvm/TargetParser/SubtargetFeature.h"
+
+namespace gradc::codegen {
+
+CpuTarget CpuTarget::host() {
+  CpuTarget target;
+  target.triple = llvm::sys::getDefaultTargetTriple();
+  target.cpu = llvm::sys::getHostCPUName().str();
+  llvm::StringMap<bool> present = llvm::sys::getHostCPUFeatures();
+  llvm::SubtargetFeatures features;
+  for (const auto &feature : present)
+    features.AddFeature(feature.first(), feature.second);
+  target.features = features.getString();
+
+  auto has = [&](llvm::StringRef name) { return present.lookup(name); };
+  if (has("avx512f") && has("avx512bw") && has("avx512vl") && has("avx512dq"))
+    target.vectorBits = 512;
+  else if (has("avx2") && has("fma"))
+    target.vectorBits = 256;
+  target.hasBf16 = target.vectorBits == 512 && has("avx512bf16");
+  return target;
+}
+
+} // namespace gradc::codegen

@@ -1,0 +1,22 @@
+// The CPU that code is generated for.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace gradc::codegen {
+
+struct CpuTarget {
+  std::string triple;
+  std::string cpu;          ///< LLVM's name, e.g. znver5
+  std::string features;     ///< LLVM's list, e.g. +avx512f,+avx2
+  int64_t vectorBits = 128; ///< widest registers worth using: 512, 256 or 128
+  bool hasBf16 = false;     ///< avx512_bf16: conversions and dot products of bf16
+
+  int64_t f32Lanes() const { return vectorBits / 32; }
+
+  /// The machine this process runs on.
+  static CpuTarget host();
+};
+
+} // namespace gradc::codegen

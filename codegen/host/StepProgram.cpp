@@ -1,0 +1,184 @@
+// The step program: exec commands as calls into the runtime's ABI.
+#include "codegen/host/StepProgram.h"
+#include "runtime/Abi.h"
+
+#include "mlir/IR/BuiltinAttributes.h"
+#include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/Module.h"
+
+using namespace mlir;
+
+namespace gradc::codegen {
+namespace {
+
+class StepProgramEmitter {
+public:
+  StepProgramEmitter(ModuleOp module, llvm::Module &target)
+      : module(module), target(target), context(target.getContext()), b(context),
+        i64(llvm::Type::getInt64Ty(context)), ptr(llvm::PointerType::getUnqual(context)) {
+    // Every field of the ABI is 64 bits wide, so these layouts have no padding.
+    bufferType = llvm::StructType::get(context, {i64, i64, i64});
+    llvm::Type *pair = llvm::ArrayType::get(i64, 2);
+    matrixType = llvm::StructType::get(context, {bufferType, i64, i64, pair});
+    launchType = llvm::StructType::get(context, {ptr, ptr, i64, i64, i64, ptr, i64, i64});
+    gemmType = llvm::StructType::get(context, {ptr, i64, i64, i64, pair, matrixType, matrixType,
+                                               matrixType, i64, bufferType, i64});
+    declareAbi();
+  }
+
+  void run(llvm::StringRef metadata) {
+    SmallVector<llvm::Constant *> programs;
+    auto *programType = llvm::StructType::get(context, {ptr, ptr});
+    for (auto program : module.getOps<exec::ProgramOp>())
+      programs.push_back(llvm::ConstantStruct::get(
+          programType, {text(program.getSymName()), emitProgram(program)}));
+    llvm::Constant *blob = text(metadata);
+    cast<llvm::GlobalVariable>(blob)->setSection(".gradc.metadata");
+    llvm::SmallVector<char> data = constantData();
+    llvm::Constant *constants = global(
+        llvm::ConstantDataArray::get(context, ArrayRef<char>(data.data(), data.size())), "constants");
+    cast<llvm::GlobalVariable>(constants)->setAlignment(llvm::Align(64));
+    auto *list = llvm::ArrayType::get(programType, programs.size());
+    auto *executableType = llvm::StructType::get(context, {i64, ptr, i64, ptr, i64, i64, ptr});
+    llvm::Constant *executable = llvm::ConstantStruct::get(
+        executableType,
+        {number(GRADC_ABI_VERSION), blob, number(metadata.size()), constants, number(data.size()),
+         number(programs.size()), global(llvm::ConstantArray::get(list, programs), "programs")});
+    new llvm::GlobalVariable(target, executableType, /*isConstant=*/true,
+                             llvm::GlobalValue::ExternalLinkage, executable, "gradc_executable");
+  }
+
+private:
+  void declareAbi() {
+    llvm::Type *P = ptr, *I = i64, *none = llvm::Type::getVoidTy(context);
+#define GRADC_ABI(symbol, ...)                                                                     \
+  abi[#symbol] =                                                                                   \
+      target.getOrInsertFunction(#symbol, llvm::FunctionType::get(none, {__VA_ARGS__}, false));
+#include "runtime/Abi.def"
+#undef GRADC_ABI
+  }
+
+  llvm::Constant *number(int64_t value) { return llvm::ConstantInt::getSigned(i64, value); }
+  llvm::Constant *pairOf(int64_t first, int64_t second) {
+    return llvm::ConstantArray::get(llvm::ArrayType::get(i64, 2), {number(first), number(second)});
+  }
+  llvm::Constant *global(llvm::Constant *value, llvm::StringRef name) {
+    return new llvm::GlobalVariable(target, value->getType(), /*isConstant=*/true,
+                                    llvm::GlobalValue::PrivateLinkage, value, "gradc." + name);
+  }
+  llvm::Constant *text(llvm::StringRef string) {
+    llvm::Constant *&known = texts[string];
+    if (!known)
+      known = global(llvm::ConstantDataArray::getString(context, string), "text");
+    return known;
+  }
+
+  llvm::Constant *buffer(exec::BufferAttr attribute) {
+    if (!attribute)
+      return llvm::Constant::getNullValue(bufferType);
+    return llvm::ConstantStruct::get(bufferType,
+                                     {number(static_cast<int64_t>(attribute.getSpace())),
+                                      number(attribute.getOffset()),
+                                      number(attribute.getLoopStride())});
+  }
+  llvm::Constant *matrix(exec::MatrixAttr attribute) {
+    return llvm::ConstantStruct::get(
+        matrixType, {buffer(attribute.getBuffer()), number(attribute.getRowStride()),
+                     number(attribute.getColumnStride()), pairOf(attribute.getBatchStride(), 0)});
+  }
+
+  llvm::Constant *launch(exec::LaunchOp op) {
+    SmallVector<llvm::Constant *> buffers;
+    for (Attribute attribute : op.getBuffers())
+      buffers.push_back(buffer(cast<exec::BufferAttr>(attribute)));
+    auto *list = llvm::ArrayType::get(bufferType, buffers.size());
+    return global(llvm::ConstantStruct::get(
+                      launchType, {text(op.getKernel()), target.getFunction(op.getKernel()),
+                                   number(op.getExtent()), number(op.getTasks()),
+                                   number(buffers.size()),
+                                   global(llvm::ConstantArray::get(list, buffers), "buffers"),
+                                   number(op.getFlops()), number(op.getBytes())}),
+                  "launch");
+  }
+
+  llvm::Constant *gemm(exec::GemmOp op) {
+    std::string name = ("gemm_" + Twine(op.getM()) + "x" + Twine(op.getN()) + "x" + Twine(op.getK())).str();
+    return global(llvm::ConstantStruct::get(
+                      gemmType, {text(name), number(op.getM()), number(op.getN()), number(op.getK()),
+                                 pairOf(op.getBatch(), 1), matrix(op.getA()), matrix(op.getB()),
+                                 matrix(op.getC()), number(op.getAccumulate() ? 1 : 0),
+                                 buffer(op.getWorkspaceAttr()), number(op.getWorkspaceBytes())}),
+                  "gemm");
+  }
+
+  llvm::Function *emitProgram(exec::ProgramOp program) {
+    auto *type = llvm::FunctionType::get(llvm::Type::getVoidTy(context), {ptr}, false);
+    function = llvm::Function::Create(type, llvm::GlobalValue::InternalLinkage,
+                                      "gradc.program." + program.getSymName(), target);
+    b.SetInsertPoint(llvm::BasicBlock::Create(context, "entry", function));
+    emitCommands(program.getBody().front());
+    b.CreateRetVoid();
+    return function;
+  }
+
+  void emitCommands(Block &block) {
+    for (Operation &op : block) {
+      if (auto command = dyn_cast<exec::LaunchOp>(op))
+        b.CreateCall(abi["gradc_launch"], {function->getArg(0), launch(command)});
+      else if (auto command = dyn_cast<exec::GemmOp>(op))
+        b.CreateCall(abi["gradc_gemm"], {function->getArg(0), gemm(command)});
+      else if (auto loop = dyn_cast<exec::RepeatOp>(op))
+        emitRepeat(loop);
+    }
+  }
+
+  void emitRepeat(exec::RepeatOp loop) {
+    llvm::BasicBlock *entry = b.GetInsertBlock();
+    auto *body = llvm::BasicBlock::Create(context, "microbatch", function);
+    auto *done = llvm::BasicBlock::Create(context, "done", function);
+    b.CreateBr(body);
+    b.SetInsertPoint(body);
+    llvm::PHINode *index = b.CreatePHI(i64, 2);
+    index->addIncoming(number(0), entry);
+    b.CreateCall(abi["gradc_begin_iteration"], {function->getArg(0), index});
+    emitCommands(loop.getBody().front());
+    llvm::Value *next = b.CreateAdd(index, number(1));
+    index->addIncoming(next, b.GetInsertBlock());
+    b.CreateCondBr(b.CreateICmpSLT(next, number(loop.getCount())), body, done);
+    b.SetInsertPoint(done);
+    b.CreateCall(abi["gradc_begin_iteration"], {function->getArg(0), number(0)});
+  }
+
+  /// The bytes of every constant at its planned offset.
+  llvm::SmallVector<char> constantData() {
+    llvm::SmallVector<char> data;
+    auto plan = module->getAttrOfType<DictionaryAttr>("gradc.plan");
+    for (Attribute entry : plan.getAs<ArrayAttr>("constants")) {
+      auto constant = cast<DictionaryAttr>(entry);
+      auto value = constant.getAs<DenseElementsAttr>("value");
+      data.resize(constant.getAs<IntegerAttr>("offset").getInt(), 0);
+      ArrayRef<char> raw = value.getRawData();
+      for (int64_t i = 0, n = value.isSplat() ? value.getNumElements() : 1; i < n; ++i)
+        data.append(raw.begin(), raw.end());
+    }
+    return data;
+  }
+
+  ModuleOp module;
+  llvm::Module &target;
+  llvm::LLVMContext &context;
+  llvm::IRBuilder<> b;
+  llvm::Type *i64, *ptr;
+  llvm::StructType *bufferType, *matrixType, *launchType, *gemmType;
+  llvm::StringMap<llvm::FunctionCallee> abi;
+  llvm::StringMap<llvm::Constant *> texts;
+  llvm::Function *function = nullptr;
+};
+
+} // namespace
+
+void emitStepProgram(ModuleOp module, llvm::StringRef metadata, llvm::Module &target) {
+  StepProgramEmitter(module, target).run(metadata);
+}
+
+} // namespace gradc::codegen

@@ -1,0 +1,18 @@
+// The step program: exec commands as calls into the runtime's ABI (runtime/Abi.h).
+#pragma once
+
+#include "ir/Exec.h"
+#include "llvm/ADT/StringRef.h"
+
+namespace llvm {
+class Module;
+} // namespace llvm
+
+namespace gradc::codegen {
+
+/// Adds to `target`, which holds the kernels under their symbols, a function for each exec.program
+/// of `module`, the descriptors it passes, the constant data of gradc.plan, `metadata` in the section
+/// .gradc.metadata, and the symbol gradc_executable that leads to them all.
+void emitStepProgram(mlir::ModuleOp module, llvm::StringRef metadata, llvm::Module &target);
+
+} // namespace gradc::codegen

@@ -1,0 +1,24 @@
+// A model definition written as a module in the nn dialect.
+#pragma once
+
+#include "frontend/Import.h"
+
+namespace gradc {
+
+/// Parses and checks a module file, and completes its `nn.param` and `nn.model`:
+/// - `@loss(parameters…, tokens, targets) -> tensor<f32>`: parameters are f32 of static shape,
+/// first,
+///   and each has an `nn.param` with at least a `name`; tokens and targets are equally long [n]
+///   i32.
+/// - `@logits`, optional: the same parameters, tokens [seq], position [1], to [1, vocab] f32.
+/// - only ops of the nn dialect.
+/// - `nn.model` on the module, optional: {family, vocab, max_positions, seq}; the vocabulary comes
+///   from @logits where it is not given, and must come from one of them.
+///
+/// Left out of an `nn.param`: init_kind "normal" with init_std 0.02 where there are two or more
+/// dimensions, else "constant" with init_value 0; class "matrix" or "bias" and decay in the same
+/// way; fan_in and fan_out those of a weight [in, out].
+llvm::Expected<ImportedModel> readModuleFile(llvm::StringRef path, const ImportOptions &options,
+                                             mlir::MLIRContext &context);
+
+} // namespace gradc

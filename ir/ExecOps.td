@@ -1,0 +1,93 @@
+// The exec dialect: the planned step, as commands over offsets.
+#ifndef GRADC_IR_EXEC_OPS
+#define GRADC_IR_EXEC_OPS
+include "mlir/IR/OpBase.td"
+include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/EnumAttr.td"
+include "mlir/IR/SymbolInterfaces.td"
+
+def Exec_Dialect : Dialect {
+  let name = "exec";
+  let cppNamespace = "::gradc::exec";
+  let summary = "The planned step";
+  let description = [{
+    Commands in the order in which they run, over buffers that the memory plan has placed. There are
+    no tensors: a buffer is an offset in a space. `gradc explain` reads this program, the host
+    codegen compiles it, the simulator times it.
+  }];
+  let useDefaultAttributePrinterParser = 1;
+}
+
+def Exec_Space : I32EnumAttr<"Space", "memory spaces", [
+  I32EnumAttrCase<"State", 0, "state">, I32EnumAttrCase<"Arena", 1, "arena">,
+  I32EnumAttrCase<"Constant", 2, "constant">]> {
+  let cppNamespace = "::gradc::exec";
+  let genSpecializedAttr = 0;
+}
+
+def Exec_BufferAttr : AttrDef<Exec_Dialect, "Buffer"> {
+  let mnemonic = "buffer";
+  let summary = "A planned buffer: bytes from the start of a space";
+  let description = [{ `loop_stride` bytes are added for each microbatch of the enclosing repeat. }];
+  let parameters = (ins EnumParameter<Exec_Space>:$space, "int64_t":$offset,
+                        DefaultValuedParameter<"int64_t", "0">:$loop_stride);
+  let assemblyFormat = "`<` $space `,` $offset (`,` `step` $loop_stride^)? `>`";
+}
+
+def Exec_MatrixAttr : AttrDef<Exec_Dialect, "Matrix"> {
+  let mnemonic = "matrix";
+  let summary = "A strided matrix operand, strides in elements";
+  let parameters = (ins "::gradc::exec::BufferAttr":$buffer, "int64_t":$row_stride,
+                        "int64_t":$column_stride, "int64_t":$batch_stride);
+  let assemblyFormat = "`<` $buffer `,` `rows` $row_stride `,` `columns` $column_stride `,` `batch` $batch_stride `>`";
+}
+
+class Exec_Op<string mnemonic, list<Trait> traits = []> : Op<Exec_Dialect, mnemonic, traits>;
+
+def Exec_KernelOp : Exec_Op<"kernel", [Symbol, IsolatedFromAbove, NoTerminator, SingleBlock]> {
+  let summary = "One distinct kernel: the nn op that it computes";
+  let description = [{
+    The body holds one nn op on block arguments; `row_strides` has, for each operand and then each
+    result, elements from row to row (0: contiguous). A launch passes the buffers of the operands
+    (but not of an accumulator, which lies in its result), of the results, and a workspace if any.
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, DenseI64ArrayAttr:$row_strides,
+                       DefaultValuedAttr<I64Attr, "0">:$workspace_bytes);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "$sym_name `strides` $row_strides (`workspace` $workspace_bytes^)? attr-dict-with-keyword $body";
+}
+
+def Exec_ProgramOp : Exec_Op<"program", [Symbol, NoTerminator, SingleBlock]> {
+  let summary = "One program of the executable: a list of commands";
+  let arguments = (ins SymbolNameAttr:$sym_name);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "$sym_name attr-dict-with-keyword $body";
+}
+
+def Exec_LaunchOp : Exec_Op<"launch"> {
+  let summary = "Runs a kernel over its tasks";
+  let arguments = (ins FlatSymbolRefAttr:$kernel, I64Attr:$extent, I64Attr:$tasks, ArrayAttr:$buffers,
+                       I64Attr:$flops, I64Attr:$bytes);
+  let assemblyFormat = "$kernel `extent` $extent `tasks` $tasks $buffers `flops` $flops `bytes` $bytes attr-dict";
+}
+
+def Exec_GemmOp : Exec_Op<"gemm"> {
+  let summary = "A matrix product by the library";
+  let description = [{ c = a · b (+ c where accumulate), for each batch; m x k times k x n. }];
+  let arguments = (ins I64Attr:$m, I64Attr:$n, I64Attr:$k, I64Attr:$batch, Exec_MatrixAttr:$a,
+                       Exec_MatrixAttr:$b, Exec_MatrixAttr:$c, UnitAttr:$accumulate,
+                       OptionalAttr<Exec_BufferAttr>:$workspace,
+                       DefaultValuedAttr<I64Attr, "0">:$workspace_bytes);
+  let assemblyFormat = [{
+    `m` $m `n` $n `k` $k `batch` $batch `a` $a `b` $b `c` $c (`accumulate` $accumulate^)?
+    (`workspace` $workspace^ `bytes` $workspace_bytes)? attr-dict
+  }];
+}
+
+def Exec_RepeatOp : Exec_Op<"repeat", [NoTerminator, SingleBlock]> {
+  let summary = "Runs its commands once a microbatch";
+  let arguments = (ins I64Attr:$count);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "$count attr-dict-with-keyword $body";
+}
+#endif

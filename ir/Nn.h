@@ -1,0 +1,72 @@
+// The nn dialect: everything a file that works on training graphs includes.
+#pragma once
+
+#include "ir/HostTensor.h"
+#include "ir/row/Builder.h"
+#include "ir/row/RowProgram.h"
+#include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Dialect.h"
+#include "mlir/IR/OpDefinition.h"
+#include "mlir/IR/OpImplementation.h"
+#include "mlir/Interfaces/ControlFlowInterfaces.h"
+#include "mlir/Interfaces/InferTypeOpInterface.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+#include "ir/NnDialect.h.inc"
+#include "ir/NnEnums.h.inc"
+
+namespace gradc::nn {
+
+/// How the mixed-precision pass may treat an op; see PrecisionOpInterface.
+enum class PrecisionClass { low, full, follow };
+
+/// The part an op plays when kernels are formed; see FusionOpInterface.
+enum class FusionRole { row, library, kernel, view, constant };
+
+/// Rows and columns that a row op runs over.
+struct RowSpace {
+  int64_t rows = 0;
+  int64_t columns = 0;
+  bool operator==(const RowSpace &) const = default;
+};
+
+/// The shape of a tensor type with all but the last dimension flattened; 1 x 1 for a scalar.
+RowSpace rowSpaceOf(mlir::Type type);
+
+/// How a tensor of `type` is indexed in `space` by broadcasting: its whole shape a matrix, [.., 1]
+/// a row, [columns] a column, a single element a scalar.
+row::BufferKind broadcastKind(mlir::Type type, RowSpace space);
+
+/// True when each operand of the row op is a matrix or a scalar and each result a matrix.
+bool allMatrixOrScalar(mlir::Operation *op);
+
+/// Checks a row op's operands and results against its rows, columns and kinds.
+llvm::LogicalResult verifyRowOp(mlir::Operation *op);
+
+/// Bytes of all tensor operands and results.
+int64_t defaultBytes(mlir::Operation *op);
+
+/// Bytes of a tensor of this type, contiguous.
+int64_t byteSize(mlir::Type type);
+
+/// The row program's element type for a tensor element type.
+row::Dtype rowDtype(mlir::Type elementType);
+
+/// A gradient shaped as the broadcast result, summed to the shape of the operand that was broadcast.
+mlir::Value sumToType(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value gradient,
+                      mlir::Type type);
+
+/// A splat constant of `type`.
+mlir::Value splat(mlir::OpBuilder &builder, mlir::Location loc, mlir::Type type, double value);
+
+} // namespace gradc::nn
+
+#include "ir/NnInterfaces.h.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "ir/NnAttrs.h.inc"
+#define GET_OP_CLASSES
+#include "ir/NnOps.h.inc"

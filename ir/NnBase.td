@@ -1,0 +1,68 @@
+// The nn dialect, its enums, types and op classes.
+#ifndef GRADC_IR_Nn_BASE
+#define GRADC_IR_Nn_BASE
+include "mlir/IR/OpBase.td"
+include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/EnumAttr.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+include "mlir/Interfaces/InferTypeOpInterface.td"
+include "ir/NnInterfaces.td"
+
+def Nn_Dialect : Dialect {
+  let name = "nn";
+  let cppNamespace = "::gradc::nn";
+  let summary = "Training graphs of transformers, on tensors";
+  let description = [{
+    The ops a transformer's training step is made of, forward and backward, on ranked tensors of
+    static shape. Activations are matrices [tokens, features], where tokens = batch x sequence with
+    the sequence inner; ops that need to know the batch (attention, rope) carry it as an attribute.
+    There is no layout but row-major: slices and transposes are views that fold into their users.
+
+    A model definition is a module with a function `@loss`: parameters (arguments with an `nn.param`
+    dictionary), tokens and targets [tokens] i32, to the sum of the loss over valid labels; and
+    optionally `@logits`: parameters, tokens, position [1] i32, to the logits [1, vocab] of that row.
+  }];
+  let useDefaultAttributePrinterParser = 1;
+  let hasConstantMaterializer = 1;
+}
+
+def Nn_ActivationKind : I32EnumAttr<"ActivationKind", "activation functions", [
+  I32EnumAttrCase<"Gelu", 0, "gelu">, I32EnumAttrCase<"GeluTanh", 1, "gelu_tanh">,
+  I32EnumAttrCase<"Silu", 2, "silu">, I32EnumAttrCase<"Relu", 3, "relu">]> {
+  let cppNamespace = "::gradc::nn";
+  let genSpecializedAttr = 0;
+}
+def Nn_ActivationKindAttr : EnumAttr<Nn_Dialect, Nn_ActivationKind, "activation_kind">;
+
+// Shapes are known and not empty.
+class Nn_TensorOf<list<Type> elements>
+    : RankedTensorOf<elements, [HasStaticShapePred,
+          CPred<"::llvm::cast<::mlir::ShapedType>($_self).getNumElements() > 0">],
+          "statically shaped, non-empty tensor">;
+def Nn_Float : Nn_TensorOf<[F32, BF16, F16]>;
+def Nn_Index : Nn_TensorOf<[I32]>;
+def Nn_Scalar : 0DTensorOf<[F32]>,
+    BuildableType<"::mlir::RankedTensorType::get({}, $_builder.getF32Type())">;
+def Nn_Tensor : AnyTypeOf<[Nn_Float, Nn_Index]>;
+
+// Every op evaluates, has a cost and a part in fusion.
+class Nn_Op<string mnemonic, list<Trait> traits = []> : Op<Nn_Dialect, mnemonic, traits>;
+
+class Nn_ComputeOp<string mnemonic, list<Trait> traits = []>
+    : Nn_Op<mnemonic, !listconcat([Pure, DeclareOpInterfaceMethods<EvaluateOpInterface>], traits)>;
+
+// A row program's op. Rows are independent.
+class Nn_RowOp<string mnemonic, list<Trait> traits = []>
+    : Nn_ComputeOp<mnemonic, !listconcat([FusionOpInterface, CostOpInterface], traits)>;
+
+// An op with an emitter of its own.
+class Nn_KernelOp<string mnemonic, list<Trait> traits = []>
+    : Nn_ComputeOp<mnemonic, traits>;
+
+defvar Row = DeclareOpInterfaceMethods<RowOpInterface>;
+defvar Fusion = FusionOpInterface;
+defvar Cost = CostOpInterface;
+defvar Differentiable = DeclareOpInterfaceMethods<DifferentiableOpInterface>;
+defvar Precision = PrecisionOpInterface;
+defvar RunsLow = DeclareOpInterfaceMethods<PrecisionOpInterface, ["getPrecisionClass"]>;
+#endif

@@ -1,0 +1,127 @@
+// What an op knows about itself. Passes, planner, interpreter and emitters ask these interfaces and
+// never the op's name: adding an op touches its own definition only.
+#ifndef GRADC_IR_Nn_INTERFACES
+#define GRADC_IR_Nn_INTERFACES
+include "mlir/IR/OpBase.td"
+
+def EvaluateOpInterface : OpInterface<"EvaluateOpInterface"> {
+  let cppNamespace = "::gradc::nn";
+  let description = [{
+    The op's reference meaning, in f64, on whole tensors: the oracle against which passes and
+    kernels are checked. Implementations are plain loops written from the op's definition and share
+    no code with what they check.
+  }];
+  let methods = [
+    InterfaceMethod<[{
+      Computes `results` (already shaped) from `operands`. Fails, with a diagnostic on the op, on
+      values that the op refuses (an index out of range).
+    }], "::llvm::LogicalResult", "evaluate",
+      (ins "::llvm::ArrayRef<::gradc::nn::HostTensor>":$operands,
+           "::llvm::MutableArrayRef<::gradc::nn::HostTensor>":$results)>,
+  ];
+}
+
+def DifferentiableOpInterface : OpInterface<"DifferentiableOpInterface"> {
+  let cppNamespace = "::gradc::nn";
+  let description = [{
+    The op builds its own backward: given the gradients of its results, the gradients of its
+    operands (a vector-Jacobian product), as ops of this dialect.
+  }];
+  let methods = [
+    InterfaceMethod<[{
+      `resultGradients[i]` is null where nothing depends on result i. Sets `operandGradients[j]`
+      (null on entry) for each operand that has one, of that operand's type.
+    }], "void", "buildBackward",
+      (ins "::mlir::OpBuilder &":$builder, "::llvm::ArrayRef<::mlir::Value>":$resultGradients,
+           "::llvm::MutableArrayRef<::mlir::Value>":$operandGradients)>,
+  ];
+}
+
+def PrecisionOpInterface : OpInterface<"PrecisionOpInterface"> {
+  let cppNamespace = "::gradc::nn";
+  let description = [{ How the mixed-precision pass may treat the op. }];
+  let methods = [
+    InterfaceMethod<"`low`: runs on narrow inputs; `full`: computes in fp32 whatever its inputs; "
+                    "`follow`: takes the type of its inputs.",
+      "::gradc::nn::PrecisionClass", "getPrecisionClass", (ins), [{}],
+      [{ return ::gradc::nn::PrecisionClass::full; }]>,
+  ];
+}
+
+def CostOpInterface : OpInterface<"CostOpInterface"> {
+  let cppNamespace = "::gradc::nn";
+  let description = [{
+    Arithmetic and traffic of one execution: what the planner, `explain` and MFU count.
+  }];
+  let methods = [
+    InterfaceMethod<"Floating-point operations (a multiply-add is two). Masked work is not counted.",
+      "int64_t", "getFlops", (ins), [{}], [{
+        int64_t flops = 0;
+        for (::mlir::Value result : $_op->getResults())
+          flops += ::llvm::cast<::mlir::RankedTensorType>(result.getType()).getNumElements();
+        return flops; }]>,
+    InterfaceMethod<"Bytes that must be moved: every operand read once, every result written once.",
+      "int64_t", "getBytes", (ins), [{}], [{ return ::gradc::nn::defaultBytes($_op); }]>,
+    InterfaceMethod<"Whether getFlops counts towards model FLOPs (MFU): matrix products and attention.",
+      "bool", "isModelFlops", (ins), [{}], [{ return false; }]>,
+  ];
+}
+
+def FusionOpInterface : OpInterface<"FusionOpInterface"> {
+  let cppNamespace = "::gradc::nn";
+  let description = [{
+    The part an op plays when kernels are formed: `row` joins row programs; `library` and `kernel`
+    stand alone; `view` and `constant` cost nothing.
+  }];
+  let methods = [
+    InterfaceMethod<"By default `row` for ops that are row programs, else `kernel`.",
+      "::gradc::nn::FusionRole", "getFusionRole", (ins), [{}], [{
+        return ::mlir::isa<::gradc::nn::RowOpInterface>($_op.getOperation())
+                   ? ::gradc::nn::FusionRole::row : ::gradc::nn::FusionRole::kernel; }]>,
+    InterfaceMethod<"Operand whose memory the given result may take over, element for element, when "
+                    "this op is its last use; -1 for none. Row ops answer through their program.",
+      "int64_t", "getInPlaceOperand", (ins "unsigned":$result), [{}], [{ return -1; }]>,
+    InterfaceMethod<"Operand that the op adds to where the result is written, so that it must lie there "
+                    "before; -1 for none.",
+      "int64_t", "getAccumulatorOperand", (ins), [{}], [{ return -1; }]>,
+    InterfaceMethod<"Whether operand (or result, where isResult) may be a slice of a wider matrix: "
+                    "rows contiguous, with a row stride of its own.",
+      "bool", "takesRowStride", (ins "unsigned":$index, "bool":$isResult), [{}], [{ return false; }]>,
+    InterfaceMethod<"Makes the op add `addend` to its result as it writes it, when it can and does not "
+                    "do so already; says whether it did.",
+      "bool", "absorbSum", (ins "::mlir::Value":$addend), [{}], [{ return false; }]>,
+  ];
+}
+
+def RowOpInterface : OpInterface<"RowOpInterface"> {
+  let cppNamespace = "::gradc::nn";
+  let description = [{
+    An op that is a row program (ir/row/RowProgram.h). It states its rows and columns, how each
+    operand and result is indexed in them, and its scalar body, once, for every target.
+  }];
+  let methods = [
+    InterfaceMethod<"The op's rows and columns; by default the first result's shape, with all but "
+                    "the last dimension flattened into rows.",
+      "::gradc::nn::RowSpace", "getRowSpace", (ins), [{}],
+      [{ return ::gradc::nn::rowSpaceOf($_op->getResult(0).getType()); }]>,
+    InterfaceMethod<"How an operand is indexed; by default as broadcasting says.",
+      "::gradc::row::BufferKind", "getOperandKind", (ins "unsigned":$operand), [{}], [{
+        return ::gradc::nn::broadcastKind($_op->getOperand(operand).getType(), $_op.getRowSpace()); }]>,
+    InterfaceMethod<"How a result is indexed: matrix, row or columnPartial.",
+      "::gradc::row::BufferKind", "getResultKind", (ins "unsigned":$result), [{}],
+      [{ return ::gradc::row::BufferKind::matrix; }]>,
+    InterfaceMethod<"Whether the body looks at nothing but the elements at one index of equally shaped "
+                    "operands and scalars, so that any flat view of the data will do.",
+      "bool", "isElementwise", (ins), [{}], [{ return ::gradc::nn::allMatrixOrScalar($_op); }]>,
+    InterfaceMethod<[{
+      Emits the body. `operands` are nodes of the operands' values; `buffers` their program buffers
+      (-1 where the operand is computed in the same program), for gathers. Sets one node a result;
+      for a columnPartial result the node whose sum over rows it is.
+    }], "void", "buildRow",
+      (ins "::gradc::row::Builder &":$builder, "::llvm::ArrayRef<::gradc::row::NodeId>":$operands,
+           "::llvm::ArrayRef<int32_t>":$buffers,
+           "::llvm::MutableArrayRef<::gradc::row::NodeId>":$results)>,
+  ];
+  let verify = [{ return ::gradc::nn::verifyRowOp($_op); }];
+}
+#endif

@@ -1,0 +1,135 @@
+// Matrix products, attention, rotary embedding and table look-ups.
+#ifndef GRADC_IR_Nn_MATRIX_OPS
+#define GRADC_IR_Nn_MATRIX_OPS
+include "ir/NnBase.td"
+
+defvar ModelCost = DeclareOpInterfaceMethods<CostOpInterface, ["getFlops", "isModelFlops"]>;
+defvar StridedFusion = DeclareOpInterfaceMethods<FusionOpInterface, ["takesRowStride"]>;
+
+def Nn_MatmulOp : Nn_ComputeOp<"matmul", [Differentiable, RunsLow, ModelCost,
+    DeclareOpInterfaceMethods<FusionOpInterface,
+        ["getFusionRole", "getInPlaceOperand", "takesRowStride", "absorbSum",
+         "getAccumulatorOperand"]>]> {
+  let summary = "Matrix product, with transposes, batches and an accumulator";
+  let description = [{
+    `result = op(lhs) · op(rhs) [+ accumulator]` on the last two dimensions, op being the transpose
+    where asked for; leading dimensions are batches and equal. Sums in f32.
+
+    ```mlir
+    %y = nn.matmul %x, %w transpose_rhs : tensor<8x64xf32>, tensor<96x64xf32> -> tensor<8x96xf32>
+    %g = nn.matmul %x, %dy transpose_lhs acc %g0
+        : tensor<8x64xf32>, tensor<8x96xf32> -> tensor<64x96xf32>
+    ```
+  }];
+  let arguments = (ins Nn_Float:$lhs, Nn_Float:$rhs, Optional<Nn_Float>:$accumulator,
+                       UnitAttr:$transpose_lhs, UnitAttr:$transpose_rhs);
+  let results = (outs Nn_Float:$result);
+  let assemblyFormat = [{
+    $lhs `,` $rhs (`transpose_lhs` $transpose_lhs^)? (`transpose_rhs` $transpose_rhs^)?
+    (`acc` $accumulator^ `:` type($accumulator) )? attr-dict `:` type($lhs) `,` type($rhs) `->` type($result)
+  }];
+  let builders = [OpBuilder<(ins "::mlir::Value":$lhs, "::mlir::Value":$rhs, "bool":$transposeLhs,
+                                 "bool":$transposeRhs)>];
+  let hasVerifier = 1;
+  let hasCanonicalizer = 1;
+}
+
+
+def Nn_AttentionOp : Nn_KernelOp<"attention", [Differentiable, RunsLow, ModelCost, StridedFusion]> {
+  let summary = "Scaled dot-product attention of grouped heads";
+  let description = [{
+    For each batch b and head h, on matrices of head_dim columns:
+    `result = softmax(scale · q·kᵀ, masked) · v`; heads / kv_heads query heads share a key head.
+    `causal`: query i sees keys j <= i; `window w` (0: none): j > i - w as well. A row that sees
+    nothing gives 0. `lse` [batch, heads, seq] is the log of the softmax's sum, for the backward.
+
+    query [tokens, heads·head_dim], key and value [tokens, kv_heads·head_dim], tokens = batch·seq.
+
+    ```mlir
+    %o, %lse = nn.attention %q, %k, %v batch 2 heads 4 kv_heads 2 scale 0.25 causal
+        : tensor<16x64xf32>, tensor<16x32xf32>, tensor<16x32xf32> -> tensor<2x4x8xf32>
+    ```
+  }];
+  let arguments = (ins Nn_Float:$query, Nn_Float:$key, Nn_Float:$value, I64Attr:$batch, I64Attr:$heads,
+                       I64Attr:$kv_heads, F64Attr:$scale, UnitAttr:$causal,
+                       DefaultValuedAttr<I64Attr, "0">:$window);
+  let results = (outs Nn_Float:$result, Nn_TensorOf<[F32]>:$lse);
+  let assemblyFormat = [{
+    $query `,` $key `,` $value `batch` $batch `heads` $heads `kv_heads` $kv_heads `scale` $scale
+    (`causal` $causal^)? (`window` $window^)? attr-dict
+    `:` type($query) `,` type($key) `,` type($value) `->` type($result) `,` type($lse)
+  }];
+  let hasVerifier = 1;
+}
+
+def Nn_AttentionGradOp : Nn_KernelOp<"attention_grad", [RunsLow, ModelCost, StridedFusion]> {
+  let summary = "Gradients of attention by query, key and value";
+  let description = [{
+    With P recomputed from lse and D = rowsum(gradient ∘ output): dv = Pᵀ·gradient,
+    dS = P ∘ (gradient·vᵀ - D), dq = scale·dS·k, dk = scale·dSᵀ·q.
+  }];
+  let arguments = (ins Nn_Float:$query, Nn_Float:$key, Nn_Float:$value, Nn_Float:$output,
+                       Nn_TensorOf<[F32]>:$lse, Nn_Float:$gradient, I64Attr:$batch, I64Attr:$heads,
+                       I64Attr:$kv_heads, F64Attr:$scale, UnitAttr:$causal,
+                       DefaultValuedAttr<I64Attr, "0">:$window);
+  let results = (outs Nn_Float:$query_gradient, Nn_Float:$key_gradient, Nn_Float:$value_gradient);
+  let assemblyFormat = [{
+    $query `,` $key `,` $value `,` $output `,` $lse `,` $gradient
+    `batch` $batch `heads` $heads `kv_heads` $kv_heads `scale` $scale
+    (`causal` $causal^)? (`window` $window^)? attr-dict `:` functional-type(operands, results)
+  }];
+  let hasVerifier = 1;
+}
+
+def Nn_RopeOp : Nn_KernelOp<"rope", [Differentiable, Precision, Cost,
+    DeclareOpInterfaceMethods<FusionOpInterface, ["getInPlaceOperand", "takesRowStride"]>,
+    AllTypesMatch<["input", "result"]>, AllTypesMatch<["cos", "sin"]>]> {
+  let summary = "Rotary position embedding, half-split";
+  let description = [{
+    Each head's row (a, b), halves of head_dim, becomes (a·cos - b·sin, b·cos + a·sin) with the
+    tables' row at the token's position in its sequence (token mod seq). `inverse` rotates back,
+    which is the gradient.
+
+    ```mlir
+    %y = nn.rope %x, %cos, %sin heads 4 : tensor<16x64xf32>, tensor<8x8xf32>
+    ```
+  }];
+  let arguments = (ins Nn_Float:$input, Nn_TensorOf<[F32]>:$cos, Nn_TensorOf<[F32]>:$sin,
+                       I64Attr:$heads, UnitAttr:$inverse);
+  let results = (outs Nn_Float:$result);
+  let assemblyFormat = [{
+    $input `,` $cos `,` $sin `heads` $heads (`inverse` $inverse^)? attr-dict `:` type($input) `,` type($cos)
+  }];
+  let hasVerifier = 1;
+}
+
+def Nn_EmbeddingOp : Nn_KernelOp<"embedding", [Differentiable, Precision, Cost, Fusion]> {
+  let summary = "Rows of a table";
+  let description = [{
+    `result[n] = table[indices[n]]`; a negative index gives a row of zeros.
+
+    ```mlir
+    %x = nn.embedding %tokens, %table : tensor<8xi32>, tensor<97x64xf32> -> tensor<8x64xf32>
+    ```
+  }];
+  let arguments = (ins Nn_Index:$indices, Nn_Float:$table);
+  let results = (outs Nn_Float:$result);
+  let assemblyFormat = "$indices `,` $table attr-dict `:` type($indices) `,` type($table) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def Nn_EmbeddingGradOp : Nn_KernelOp<"embedding_grad", [Precision, Cost,
+    DeclareOpInterfaceMethods<FusionOpInterface, ["getInPlaceOperand", "absorbSum", "getAccumulatorOperand"]>]> {
+  let summary = "Gradient of embedding by its table";
+  let description = [{
+    `result[indices[n]] += gradient[n]`, n in order, on zeros or on `accumulator`.
+  }];
+  let arguments = (ins Nn_Index:$indices, Nn_Float:$gradient, Optional<Nn_Float>:$accumulator);
+  let results = (outs Nn_Float:$result);
+  let assemblyFormat = [{
+    $indices `,` $gradient (`acc` $accumulator^ `:` type($accumulator))? attr-dict
+    `:` type($indices) `,` type($gradient) `->` type($result)
+  }];
+  let hasVerifier = 1;
+}
+#endif

@@ -1,0 +1,108 @@
+// Pointwise ops, with broadcasting of columns [C], rows [.., 1] and scalars to a matrix.
+#ifndef GRADC_IR_Nn_POINTWISE_OPS
+#define GRADC_IR_Nn_POINTWISE_OPS
+include "ir/NnBase.td"
+
+// The first operand has the result's shape; the second broadcasts to it.
+class Nn_BinaryOp<string mnemonic, string formula, list<Trait> traits = []>
+    : Nn_RowOp<mnemonic, !listconcat([Row, Differentiable, Precision, AllTypesMatch<["lhs", "result"]>],
+                                     traits)> {
+  let summary = "Pointwise " # formula;
+  let description = "`result = " # formula # [{`. `rhs` broadcasts to `lhs`: equal trailing dimensions,
+    with 1 or nothing where it repeats.
+
+    ```mlir
+    %y = nn.}] # mnemonic # [{ %x, %bias : tensor<8x64xf32>, tensor<64xf32>
+    ```
+  }];
+  let arguments = (ins Nn_Float:$lhs, Nn_Float:$rhs);
+  let results = (outs Nn_Float:$result);
+  let assemblyFormat = "$lhs `,` $rhs attr-dict `:` type($lhs) `,` type($rhs)";
+}
+def Nn_AddOp : Nn_BinaryOp<"add", "lhs + rhs"> { let hasFolder = 1; }
+def Nn_SubOp : Nn_BinaryOp<"sub", "lhs - rhs">;
+def Nn_MulOp : Nn_BinaryOp<"mul", "lhs * rhs"> { let hasFolder = 1; }
+def Nn_DivOp : Nn_BinaryOp<"div", "lhs / rhs">;
+
+class Nn_UnaryOp<string mnemonic, string formula, list<Trait> traits = []>
+    : Nn_RowOp<mnemonic, !listconcat([Row, Differentiable, Precision, SameOperandsAndResultType], traits)> {
+  let summary = "Pointwise " # formula;
+  let description = "`result = " # formula # "`.";
+  let arguments = (ins Nn_Float:$input);
+  let results = (outs Nn_Float:$result);
+  let assemblyFormat = "$input attr-dict `:` type($input)";
+}
+def Nn_NegOp : Nn_UnaryOp<"neg", "-input"> { let hasFolder = 1; }
+def Nn_ExpOp : Nn_UnaryOp<"exp", "exp(input)">;
+def Nn_LogOp : Nn_UnaryOp<"log", "log(input), natural">;
+def Nn_SqrtOp : Nn_UnaryOp<"sqrt", "sqrt(input)">;
+def Nn_TanhOp : Nn_UnaryOp<"tanh", "tanh(input)">;
+
+def Nn_ScaleOp : Nn_UnaryOp<"scale", "factor * input"> {
+  let arguments = (ins Nn_Float:$input, F64Attr:$factor);
+  let assemblyFormat = "$input `by` $factor attr-dict `:` type($input)";
+  let hasFolder = 1;
+}
+
+def Nn_ActivationOp : Nn_UnaryOp<"activation", "f(input), f an activation function"> {
+  let description = [{
+    `gelu` is x·Φ(x) with the exact error function; `gelu_tanh` its tanh form
+    0.5·x·(1 + tanh(√(2/π)·(x + 0.044715·x³))); `silu` is x·σ(x).
+
+    ```mlir
+    %y = nn.activation gelu_tanh %x : tensor<8x64xf32>
+    ```
+  }];
+  let arguments = (ins Nn_Float:$input, Nn_ActivationKindAttr:$kind);
+  let assemblyFormat = "$kind $input attr-dict `:` type($input)";
+}
+
+def Nn_ActivationGradOp : Nn_RowOp<"activation_grad", [Row, Precision, SameOperandsAndResultType]> {
+  let summary = "Gradient of an activation function";
+  let description = "`result = gradient * f'(input)`.";
+  let arguments = (ins Nn_Float:$gradient, Nn_Float:$input, Nn_ActivationKindAttr:$kind);
+  let results = (outs Nn_Float:$result);
+  let assemblyFormat = "$kind $gradient `,` $input attr-dict `:` type($input)";
+}
+
+def Nn_BroadcastOp : Nn_RowOp<"broadcast", [Row, Differentiable, Precision]> {
+  let summary = "Repeats a scalar, a row or a column to a shape";
+  let description = [{
+    ```mlir
+    %y = nn.broadcast %s : tensor<f32> to tensor<8x1xf32>
+    ```
+  }];
+  let arguments = (ins Nn_Float:$input);
+  let results = (outs Nn_Float:$result);
+  let assemblyFormat = "$input attr-dict `:` type($input) `to` type($result)";
+  let hasFolder = 1;
+}
+
+def Nn_ClipCoefficientOp : Nn_RowOp<"clip_coefficient", [Row, SameOperandsAndResultType]> {
+  let summary = "Factor that clips a gradient to a norm";
+  let description = [{
+    `min(1, limit / (norm + 1e-6))`, and 1 where limit is 0, which turns clipping off. A norm that is
+    not finite gives a result that is not finite, so that it is seen.
+  }];
+  let arguments = (ins Nn_Scalar:$norm, Nn_Scalar:$limit);
+  let results = (outs Nn_Scalar:$result);
+  let assemblyFormat = "$norm `,` $limit attr-dict `:` type($norm)";
+}
+
+def Nn_ConstantOp : Nn_ComputeOp<"constant", [ConstantLike, AllTypesMatch<["value", "result"]>,
+    DeclareOpInterfaceMethods<FusionOpInterface, ["getFusionRole"]>]> {
+  let summary = "A tensor known at compile time";
+  let description = [{
+    Lies in the executable's read-only data, or is an immediate where it is a splat read by a row
+    program.
+
+    ```mlir
+    %one = nn.constant dense<1.0> : tensor<f32>
+    ```
+  }];
+  let arguments = (ins ElementsAttr:$value);
+  let results = (outs Nn_Tensor:$result);
+  let assemblyFormat = "attr-dict $value";
+  let hasFolder = 1;
+}
+#endif

@@ -1,0 +1,63 @@
+// Views: other names for memory that is there already. They fold into their users.
+#ifndef GRADC_IR_Nn_VIEW_OPS
+#define GRADC_IR_Nn_VIEW_OPS
+include "ir/NnBase.td"
+
+class Nn_ViewOp<string mnemonic, list<Trait> traits = []> : Nn_ComputeOp<mnemonic, !listconcat([
+    Differentiable, Precision, DeclareOpInterfaceMethods<FusionOpInterface, ["getFusionRole"]>], traits)>;
+
+def Nn_ReshapeOp : Nn_ViewOp<"reshape"> {
+  let summary = "The same elements in another shape";
+  let arguments = (ins Nn_Tensor:$input);
+  let results = (outs Nn_Tensor:$result);
+  let assemblyFormat = "$input attr-dict `:` type($input) `to` type($result)";
+  let hasVerifier = 1;
+  let hasFolder = 1;
+}
+
+def Nn_SliceOp : Nn_ViewOp<"slice"> {
+  let summary = "A range of columns";
+  let description = [{
+    Columns offset … offset + size of the last dimension, size being the result's.
+
+    ```mlir
+    %q = nn.slice %qkv at 0 : tensor<8x192xf32> to tensor<8x64xf32>
+    ```
+  }];
+  let arguments = (ins Nn_Float:$input, I64Attr:$offset);
+  let results = (outs Nn_Float:$result);
+  let assemblyFormat = "$input `at` $offset attr-dict `:` type($input) `to` type($result)";
+  let hasVerifier = 1;
+  let hasFolder = 1;
+}
+
+def Nn_ConcatOp : Nn_ViewOp<"concat"> {
+  let summary = "Matrices side by side";
+  let description = [{
+    Columns of the operands, in order. Operands whose producers can write with a row stride are
+    written in place; the rest are copied.
+
+    ```mlir
+    %dqkv = nn.concat %dq, %dk, %dv : tensor<8x64xf32>, tensor<8x64xf32>, tensor<8x64xf32> to tensor<8x192xf32>
+    ```
+  }];
+  let arguments = (ins Variadic<Nn_Float>:$inputs);
+  let results = (outs Nn_Float:$result);
+  let assemblyFormat = "$inputs attr-dict `:` type($inputs) `to` type($result)";
+  let hasVerifier = 1;
+  let hasFolder = 1;
+}
+
+def Nn_TransposeOp : Nn_ViewOp<"transpose"> {
+  let summary = "The last two dimensions swapped";
+  let description = [{
+    Folds into the matrix products that read it; what no product absorbs is refused by the memory
+    plan rather than copied silently.
+  }];
+  let arguments = (ins Nn_Float:$input);
+  let results = (outs Nn_Float:$result);
+  let assemblyFormat = "$input attr-dict `:` type($input) `to` type($result)";
+  let hasVerifier = 1;
+  let hasFolder = 1;
+}
+#endif

@@ -1,0 +1,75 @@
+// Verifiers of matrix products, rope and embeddings.
+#include "ir/verify/Shapes.h"
+
+using namespace mlir;
+using namespace gradc::nn;
+
+LogicalResult MatmulOp::verify() {
+  ArrayRef<int64_t> lhs = shapeOf(getLhs()), rhs = shapeOf(getRhs());
+  if (failed(expectRank(*this, "lhs", getLhs(), 2, /*atLeast=*/true)) ||
+      failed(expectRank(*this, "rhs", getRhs(), lhs.size())) ||
+      failed(expectSameElementType(*this, "rhs", getRhs(), "lhs", getLhs())))
+    return failure();
+  ArrayRef<int64_t> batches = lhs.drop_back(2);
+  if (batches != rhs.drop_back(2))
+    return emitOpError("expected rhs with the batches of lhs, ")
+           << shapeText(batches) << ", got: " << shapeText(rhs.drop_back(2));
+  auto dims = [](ArrayRef<int64_t> shape, bool transposed) {
+    int64_t rows = shape[shape.size() - 2], columns = shape.back();
+    return transposed ? std::pair(columns, rows) : std::pair(rows, columns);
+  };
+  auto [m, k] = dims(lhs, getTransposeLhs());
+  auto [rhsK, n] = dims(rhs, getTransposeRhs());
+  if (k != rhsK)
+    return emitOpError("expected an inner dimension of rhs equal to that of lhs, ")
+           << k << ", got: " << rhsK;
+  SmallVector<int64_t> result(batches);
+  result.append({m, n});
+  if (failed(expectShape(*this, "result", getResult(), result)))
+    return failure();
+  return getAccumulator()
+             ? expectSameType(*this, "accumulator", getAccumulator(), "result", getResult())
+             : success();
+}
+
+LogicalResult RopeOp::verify() {
+  int64_t heads = getHeads();
+  if (failed(expectRank(*this, "input", getInput(), 2)) ||
+      failed(expectPositive(*this, "number of heads", heads)))
+    return failure();
+  int64_t tokens = shapeOf(getInput())[0], columns = shapeOf(getInput())[1];
+  if (columns % (2 * heads) != 0)
+    return emitOpError("expected columns divisible by twice the number of heads, ")
+           << 2 * heads << ", got: " << columns;
+  if (failed(expectRank(*this, "cos", getCos(), 2)))
+    return failure();
+  int64_t positions = shapeOf(getCos())[0];
+  if (failed(expectShape(*this, "cos", getCos(), {positions, columns / heads / 2})))
+    return failure();
+  if (tokens % positions != 0)
+    return emitOpError("expected a number of tokens divisible by the rows of the tables, ")
+           << positions << ", got: " << tokens;
+  return success();
+}
+
+LogicalResult EmbeddingOp::verify() {
+  if (failed(expectRank(*this, "table", getTable(), 2)))
+    return failure();
+  SmallVector<int64_t> shape(shapeOf(getIndices()));
+  shape.push_back(shapeOf(getTable())[1]);
+  if (failed(expectShape(*this, "result", getResult(), shape)))
+    return failure();
+  return expectSameElementType(*this, "result", getResult(), "table", getTable());
+}
+
+LogicalResult EmbeddingGradOp::verify() {
+  if (failed(expectRank(*this, "result", getResult(), 2)))
+    return failure();
+  SmallVector<int64_t> shape(shapeOf(getIndices()));
+  shape.push_back(shapeOf(getResult())[1]);
+  if (failed(expectShape(*this, "gradient", getGradient(), shape)))
+    return failure();
+  return getAccumulator()
+             ? expectSameType(*this, "accumulator", getAccumulator(), "result", getResult())
+             : success();
+}

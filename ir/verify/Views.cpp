@@ -1,0 +1,60 @@
+// Verifiers of the views.
+#include "ir/verify/Shapes.h"
+
+using namespace mlir;
+using namespace gradc::nn;
+
+LogicalResult ReshapeOp::verify() {
+  if (failed(expectSameElementType(*this, "result", getResult(), "input", getInput())))
+    return failure();
+  int64_t from = cast<RankedTensorType>(getInput().getType()).getNumElements();
+  int64_t to = cast<RankedTensorType>(getResult().getType()).getNumElements();
+  if (from != to)
+    return emitOpError("expected a result of ") << from << " elements, got: " << to;
+  return success();
+}
+
+LogicalResult SliceOp::verify() {
+  if (failed(expectRank(*this, "input", getInput(), 1, /*atLeast=*/true)) ||
+      failed(expectRank(*this, "result", getResult(), shapeOf(getInput()).size())) ||
+      failed(expectSameElementType(*this, "result", getResult(), "input", getInput())))
+    return failure();
+  SmallVector<int64_t> shape(shapeOf(getInput()));
+  int64_t columns = shape.back(), size = shapeOf(getResult()).back(), offset = getOffset();
+  shape.back() = size;
+  if (failed(expectShape(*this, "result", getResult(), shape)))
+    return failure();
+  if (offset < 0 || offset > columns - size)
+    return emitOpError("expected an offset from 0 to ") << columns - size << ", got: " << offset;
+  return success();
+}
+
+LogicalResult ConcatOp::verify() {
+  if (getInputs().empty())
+    return emitOpError("expected one input or more, got: 0");
+  if (failed(expectRank(*this, "result", getResult(), 1, /*atLeast=*/true)))
+    return failure();
+  SmallVector<int64_t> shape(shapeOf(getResult()));
+  int64_t columns = 0;
+  for (auto [i, input] : llvm::enumerate(getInputs())) {
+    std::string name = "input #" + std::to_string(i);
+    if (failed(expectRank(*this, name, input, shape.size())) ||
+        failed(expectSameElementType(*this, name, input, "result", getResult())))
+      return failure();
+    shape.back() = shapeOf(input).back();
+    if (failed(expectShape(*this, name, input, shape)))
+      return failure();
+    columns += shape.back();
+  }
+  shape.back() = columns;
+  return expectShape(*this, "result", getResult(), shape);
+}
+
+LogicalResult TransposeOp::verify() {
+  if (failed(expectRank(*this, "input", getInput(), 2, /*atLeast=*/true)) ||
+      failed(expectSameElementType(*this, "result", getResult(), "input", getInput())))
+    return failure();
+  SmallVector<int64_t> shape(shapeOf(getInput()));
+  std::swap(shape[shape.size() - 2], shape.back());
+  return expectShape(*this, "result", getResult(), shape);
+}

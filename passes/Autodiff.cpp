@@ -1,0 +1,112 @@
+// Builds the backward of @loss: each op states its own, this pass orders and sums.
+#include "passes/Passes.h"
+
+namespace gradc {
+#define GEN_PASS_DEF_AUTODIFFPASS
+#include "passes/Passes.h.inc"
+} // namespace gradc
+
+using namespace mlir;
+using namespace gradc;
+using namespace gradc::nn;
+
+namespace {
+
+/// Reverse accumulation over one block.
+class Backward {
+public:
+  Backward(OpBuilder &builder) : builder(builder) {}
+
+  void add(Value value, Value gradient) {
+    Value &sum = gradientOf[value];
+    sum = sum ? AddOp::create(builder, gradient.getLoc(), sum, gradient).getResult() : gradient;
+  }
+
+  Value lookup(Value value) const { return gradientOf.lookup(value); }
+
+  /// Visits `ops`, given in program order, from last to first.
+  LogicalResult run(ArrayRef<Operation *> ops) {
+    for (Operation *op : llvm::reverse(ops)) {
+      SmallVector<Value> results(op->getNumResults()), operands(op->getNumOperands());
+      for (auto [i, result] : llvm::enumerate(op->getResults()))
+        results[i] = lookup(result);
+      if (llvm::none_of(results, [](Value gradient) { return gradient != nullptr; }))
+        continue;
+      if (op->hasTrait<OpTrait::ConstantLike>())
+        continue;
+      auto differentiable = dyn_cast<DifferentiableOpInterface>(op);
+      if (!differentiable)
+        return op->emitOpError("expected an op with a backward on the way from the loss to a "
+                               "parameter; compute the loss from differentiable ops");
+      if (!results[0])
+        return op->emitOpError("expected a gradient of its first result; only the statistics of "
+                               "this op reach the loss");
+      differentiable.buildBackward(builder, results, operands);
+      for (auto [operand, gradient] : llvm::zip(op->getOperands(), operands))
+        if (gradient && isa<FloatType>(getElementTypeOrSelf(operand)))
+          add(operand, gradient);
+    }
+    return success();
+  }
+
+private:
+  OpBuilder &builder;
+  DenseMap<Value, Value> gradientOf;
+};
+
+class AutodiffPass : public gradc::impl::AutodiffPassBase<AutodiffPass> {
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    auto loss = module.lookupSymbol<func::FuncOp>("loss");
+    if (!loss) {
+      module.emitError("expected a function @loss: parameters, tokens, targets to the summed loss");
+      return signalPassFailure();
+    }
+    if (failed(differentiate(loss)))
+      signalPassFailure();
+  }
+
+  LogicalResult differentiate(func::FuncOp loss) {
+    OpBuilder builder(loss->getContext());
+    builder.setInsertionPointAfter(loss);
+    auto function = cast<func::FuncOp>(builder.clone(*loss));
+    function.setName("loss_and_gradients");
+    Block &body = function.getBody().front();
+    Operation *terminator = body.getTerminator();
+    if (terminator->getNumOperands() != 1 ||
+        cast<RankedTensorType>(terminator->getOperand(0).getType()).getRank() != 0)
+      return loss.emitOpError("expected one result, the summed loss, of type tensor<f32>");
+    Value total = terminator->getOperand(0);
+
+    Value seed = body.addArgument(total.getType(), function.getLoc());
+    SmallVector<Operation *> forward;
+    for (Operation &op : body.without_terminator())
+      forward.push_back(&op);
+    builder.setInsertionPoint(terminator);
+    Backward backward(builder);
+    backward.add(total, seed);
+    if (failed(backward.run(forward)))
+      return failure();
+
+    SmallVector<Value> results{total};
+    for (unsigned i = 0; i < loss.getNumArguments(); ++i) {
+      if (!loss.getArgAttr(i, "nn.param"))
+        continue;
+      BlockArgument parameter = body.getArgument(i);
+      Value gradient = backward.lookup(parameter);
+      results.push_back(gradient ? gradient
+                                 : splat(builder, parameter.getLoc(), parameter.getType(), 0));
+    }
+    terminator->setOperands(results);
+    SmallVector<Type> argumentTypes(body.getArgumentTypes());
+    function.setType(
+        builder.getFunctionType(argumentTypes, llvm::to_vector(ValueRange(results).getTypes())));
+    SmallVector<Attribute> attributes(argumentTypes.size(), builder.getDictionaryAttr({}));
+    for (unsigned i = 0; i < loss.getNumArguments(); ++i)
+      attributes[i] = builder.getDictionaryAttr(llvm::to_vector(function_interface_impl::getArgAttrs(loss, i)));
+    function.setAllArgAttrs(attributes);
+    return success();
+  }
+};
+
+} // namespace

@@ -1,0 +1,227 @@
+// Forms clusters of row ops that share rows and columns; each becomes one kernel.
+//
+// Greedy, in program order: an op joins the cluster of a producer, else of a sibling that reads the
+// same matrix, else starts its own. Joining is legal when no path leaves the cluster and returns to
+// it through the op: clusters count as single nodes on such paths. Ops that end up after their users
+// are put right by one topological sort of the block.
+#include "mlir/Analysis/TopologicalSortUtils.h"
+#include "passes/Passes.h"
+
+namespace gradc {
+#define GEN_PASS_DEF_FUSIONPASS
+#include "passes/Passes.h.inc"
+} // namespace gradc
+
+using namespace mlir;
+using namespace gradc;
+using namespace gradc::nn;
+using row::BufferKind;
+
+namespace {
+
+/// More matrices than this in one loop overrun the hardware's stream prefetchers and registers.
+constexpr size_t maxMatrices = 16;
+
+struct Cluster {
+  RowSpace space;
+  SmallVector<RowOpInterface> ops;
+};
+
+/// Clusters of one block.
+class BlockFusion {
+public:
+  BlockFusion(Block &block, bool enable) : block(block), enable(enable) {}
+
+  void run() {
+    int64_t index = 0;
+    for (Operation &op : block)
+      position[&op] = index++;
+    for (Operation &op : block)
+      if (auto rowOp = dyn_cast<RowOpInterface>(op))
+        place(rowOp);
+    for (Cluster &cluster : clusters)
+      outline(cluster);
+    (void)sortTopologically(&block);
+  }
+
+private:
+  void place(RowOpInterface op) {
+    if (enable)
+      for (size_t candidate : candidates(op)) {
+        if (StringRef refusal = whyNot(candidate, op); !refusal.empty())
+          continue;
+        clusters[candidate].ops.push_back(op);
+        clusterOf[op] = candidate;
+        return;
+      }
+    clusterOf[op] = clusters.size();
+    clusters.push_back({op.getRowSpace(), {op}});
+  }
+
+  /// Clusters worth joining: of producers, latest first, then of siblings.
+  SmallVector<size_t> candidates(RowOpInterface op) {
+    SmallVector<size_t> producers, siblings;
+    for (Value operand : op->getOperands())
+      if (Operation *producer = operand.getDefiningOp())
+        if (auto found = clusterOf.find(producer); found != clusterOf.end())
+          producers.push_back(found->second);
+    for (OpOperand &operand : op->getOpOperands())
+      if (op.getOperandKind(operand.getOperandNumber()) == BufferKind::matrix)
+        for (Operation *user : operand.get().getUsers())
+          if (auto found = clusterOf.find(user); found != clusterOf.end())
+            siblings.push_back(found->second);
+    llvm::sort(producers, std::greater<>());
+    llvm::sort(siblings, std::greater<>());
+    producers.append(siblings);
+    SmallVector<size_t> unique;
+    for (size_t cluster : producers)
+      if (!llvm::is_contained(unique, cluster))
+        unique.push_back(cluster);
+    return unique;
+  }
+
+  /// Empty when `op` may join; else the reason against it.
+  StringRef whyNot(size_t index, RowOpInterface op) {
+    Cluster &cluster = clusters[index];
+    if (!(cluster.space == op.getRowSpace()))
+      return "rows or columns differ";
+    for (OpOperand &operand : op->getOpOperands()) {
+      Operation *producer = operand.get().getDefiningOp();
+      if (!producer || clusterOf.lookup_or(producer, noCluster) != index)
+        continue;
+      auto result = cast<OpResult>(operand.get()).getResultNumber();
+      BufferKind written = cast<RowOpInterface>(producer).getResultKind(result);
+      if (written != op.getOperandKind(operand.getOperandNumber()) ||
+          written == BufferKind::columnPartial)
+        return "reads a sum that is complete only after the last row";
+    }
+    if (returnsTo(index, op))
+      return "another op stands between them";
+    if (countMatrices(cluster, op) > maxMatrices)
+      return "too many matrices in one loop";
+    return {};
+  }
+
+  /// Whether a path leads from the cluster through some node outside it to `op`.
+  bool returnsTo(size_t index, Operation *op) {
+    int64_t first = position.lookup(clusters[index].ops.front());
+    SmallVector<Operation *> stack;
+    SmallPtrSet<Operation *, 32> seen;
+    auto push = [&](Operation *consumer) {
+      consumer->walk([&](Operation *inner) {
+        for (Value operand : inner->getOperands())
+          if (Operation *producer = operand.getDefiningOp();
+              producer && producer->getBlock() == &block && seen.insert(producer).second)
+            stack.push_back(producer);
+      });
+    };
+    // The op's own operands inside the cluster are direct edges, not a return.
+    for (Value operand : op->getOperands())
+      if (Operation *producer = operand.getDefiningOp();
+          producer && producer->getBlock() == &block &&
+          clusterOf.lookup_or(producer, noCluster) != index && seen.insert(producer).second)
+        stack.push_back(producer);
+    while (!stack.empty()) {
+      Operation *current = stack.pop_back_val();
+      size_t own = clusterOf.lookup_or(current, noCluster);
+      if (own == index)
+        return true;
+      if (own == noCluster) {
+        // Nothing before the cluster's first op can depend on it.
+        if (position.lookup(current) > first)
+          push(current);
+        continue;
+      }
+      for (RowOpInterface member : clusters[own].ops)
+        if (position.lookup(member) > first)
+          push(member);
+    }
+    return false;
+  }
+
+  static size_t countMatrices(const Cluster &cluster, RowOpInterface joining) {
+    SmallPtrSet<Value, 16> matrices;
+    auto count = [&](RowOpInterface op) {
+      for (OpOperand &operand : op->getOpOperands())
+        if (op.getOperandKind(operand.getOperandNumber()) == BufferKind::matrix)
+          matrices.insert(operand.get());
+      for (OpResult result : op->getResults())
+        if (op.getResultKind(result.getResultNumber()) == BufferKind::matrix)
+          matrices.insert(result);
+    };
+    for (RowOpInterface op : cluster.ops)
+      count(op);
+    count(joining);
+    return cluster.space.columns == 1 ? 0 : matrices.size();
+  }
+
+  /// Moves the cluster's ops into one fused op; splat constants go with their users.
+  void outline(Cluster &cluster) {
+    SmallPtrSet<Operation *, 16> members;
+    for (RowOpInterface op : cluster.ops)
+      members.insert(op);
+    SmallVector<Value> inputs, outputs;
+    SmallVector<Operation *> constants;
+    for (RowOpInterface op : cluster.ops) {
+      for (Value operand : op->getOperands()) {
+        Operation *producer = operand.getDefiningOp();
+        if (producer && isSplatConstant(producer)) {
+          if (!llvm::is_contained(constants, producer))
+            constants.push_back(producer);
+        } else if (!(producer && members.contains(producer)) &&
+                   !llvm::is_contained(inputs, operand)) {
+          inputs.push_back(operand);
+        }
+      }
+      for (Value result : op->getResults())
+        if (llvm::any_of(result.getUsers(), [&](Operation *user) { return !members.contains(user); }))
+          outputs.push_back(result);
+    }
+    OpBuilder builder(cluster.ops.back());
+    Location loc = cluster.ops.back().getLoc();
+    auto fused = FusedOp::create(builder, loc, llvm::to_vector(ValueRange(outputs).getTypes()), inputs);
+    Block *body = builder.createBlock(&fused.getBody());
+    IRMapping mapping;
+    for (Value input : inputs)
+      mapping.map(input, body->addArgument(input.getType(), input.getLoc()));
+    for (Operation *constant : constants)
+      builder.clone(*constant, mapping);
+    for (RowOpInterface op : cluster.ops)
+      builder.clone(*op, mapping);
+    YieldOp::create(builder, loc, llvm::map_to_vector(outputs, [&](Value output) {
+                      return mapping.lookup(output);
+                    }));
+    for (auto [output, result] : llvm::zip(outputs, fused.getResults()))
+      output.replaceAllUsesWith(result);
+    for (RowOpInterface op : llvm::reverse(cluster.ops))
+      op->erase();
+  }
+
+  static bool isSplatConstant(Operation *op) {
+    DenseElementsAttr value;
+    return matchPattern(op, m_Constant(&value)) && value.isSplat();
+  }
+
+  static constexpr size_t noCluster = ~size_t{0};
+  Block &block;
+  bool enable;
+  std::vector<Cluster> clusters;
+  DenseMap<Operation *, size_t> clusterOf;
+  DenseMap<Operation *, int64_t> position;
+};
+
+class FusionPass : public gradc::impl::FusionPassBase<FusionPass> {
+public:
+  using FusionPassBase::FusionPassBase;
+
+private:
+  void runOnOperation() override {
+    SmallVector<Block *> blocks{&getOperation().getBody().front()};
+    getOperation().walk(
+        [&](MicrobatchesOp loop) { blocks.push_back(&loop.getBody().front()); });
+    for (Block *block : blocks)
+      BlockFusion(*block, enable).run();
+  }
+};
+
+} // namespace

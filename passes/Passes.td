@@ -1,0 +1,93 @@
+// The passes, one file each under passes/; options of a pass are options of `gradc-opt --<pass>`.
+#ifndef GRADC_PASSES
+#define GRADC_PASSES
+include "mlir/Pass/PassBase.td"
+
+def AutodiffPass : Pass<"autodiff", "::mlir::ModuleOp"> {
+  let summary = "Builds the backward of @loss";
+  let description = [{
+    Replaces `@loss(parameters, tokens, targets) -> loss` by
+    `@loss_and_gradients(parameters, tokens, targets, seed) -> (loss, gradient of each parameter)`,
+    the seed being the loss's own gradient, and keeps `@loss` for evaluation. Each op builds its own
+    backward (DifferentiableOpInterface); gradients of a value used more than once are added in the
+    reverse order of its uses.
+
+    ```mlir
+    func.func @loss(%w: tensor<8x8xf32> {nn.param = {name = "w"}}, …) -> tensor<f32> { … }
+    // becomes, beside @loss:
+    func.func @loss_and_gradients(%w: …, %tokens: …, %targets: …, %seed: tensor<f32>) -> (tensor<f32>, tensor<8x8xf32>)
+    ```
+  }];
+  let dependentDialects = ["::gradc::nn::NnDialect"];
+}
+
+def TrainingStepPass : Pass<"training-step", "::mlir::ModuleOp"> {
+  let summary = "Builds the programs of an executable from @loss and @loss_and_gradients";
+  let description = [{
+    `@train_step`: count the valid labels of all microbatches, run forward and backward on each with
+    seed 1 / count and sum gradients in f32, take the global norm, clip, update. Also `@gradients`
+    (the same without the update) and `@eval_loss`. Arguments and results carry `nn.slot` with the
+    role and name they have in the executable (docs/design/executable.md).
+  }];
+  let options = [
+    Option<"optimizer", "optimizer", "std::string", "\"adamw\"", "adamw, sgd or lion">,
+    Option<"gradAccum", "grad-accum", "int64_t", "1", "microbatches a step">];
+  let dependentDialects = ["::gradc::nn::NnDialect"];
+}
+
+def AbsorbSumsPass : Pass<"absorb-sums", "::mlir::func::FuncOp"> {
+  let summary = "Adds into an accumulator instead of writing a tensor to be added";
+  let description = [{
+    Where one side of a sum is the only use of an op that can add as it writes (a matrix product, an
+    embedding's gradient) and the other dies there.
+
+    ```mlir
+    %1 = nn.matmul %x, %dy transpose_lhs : …
+    %2 = nn.add %g, %1 : …
+    // becomes
+    %2 = nn.matmul %x, %dy transpose_lhs acc %g : …
+    ```
+  }];
+  let dependentDialects = ["::gradc::nn::NnDialect"];
+}
+
+def FusionPass : Pass<"fusion", "::mlir::func::FuncOp"> {
+  let summary = "Forms clusters of row ops, each one kernel";
+  let description = [{
+    Joins a row op to the cluster of a producer or sibling with the same rows and columns, where no
+    other op stands between them, so that intermediates stay in registers or cache. With `enable` off
+    every row op becomes a cluster of its own. The reason for each refusal is recorded on the op when
+    `record-refusals` is set.
+
+    ```mlir
+    %0 = nn.add %x, %b : tensor<8x64xf32>, tensor<64xf32>
+    %1 = nn.activation gelu %0 : tensor<8x64xf32>
+    // becomes
+    %1 = nn.fused(%x, %b : …) -> (tensor<8x64xf32>) { … nn.add … nn.activation … }
+    ```
+  }];
+  let options = [Option<"enable", "enable", "bool", "true", "off: one cluster a row op">];
+  let dependentDialects = ["::gradc::nn::NnDialect"];
+}
+
+def SchedulePass : Pass<"schedule", "::mlir::func::FuncOp"> {
+  let summary = "Orders the commands so that buffers die early";
+  let description = [{
+    Keeps the graph's order, in which a gradient follows what it needs, but moves an op that only
+    reads parameters, inputs or constants down to its first use.
+  }];
+  let dependentDialects = ["::gradc::nn::NnDialect"];
+}
+
+def MemoryPlanPass : Pass<"memory-plan", "::mlir::ModuleOp"> {
+  let constructor = "nullptr"; // made by createMemoryPlanPass with a target's kernels
+  let summary = "Places every buffer and lowers the programs to exec commands";
+  let description = [{
+    Persistent slots get offsets in the state space; everything else in one arena by
+    planner::plan, checked by planner::validate. Results take over the memory of operands that die
+    there where the op allows it; views cost nothing. Each function becomes an `exec.program`, equal
+    kernels one `exec.kernel`.
+  }];
+  let dependentDialects = ["::gradc::nn::NnDialect", "::gradc::exec::ExecDialect"];
+}
+#endif

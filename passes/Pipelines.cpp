@@ -1,0 +1,66 @@
+// The order of the passes.
+#include "passes/Pipelines.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Transforms/Passes.h"
+#include "passes/Passes.h"
+
+using namespace gradc;
+using mlir::func::FuncOp;
+
+llvm::ArrayRef<PhaseInfo> gradc::phases() {
+  static const PhaseInfo list[] = {
+      {Phase::import, "import", "the model definition as a forward graph"},
+      {Phase::autodiff, "autodiff", "the backward of the loss"},
+      {Phase::trainingStep, "train-step", "accumulation, clipping and the optimizer in one graph"},
+      {Phase::fusion, "fusion", "clusters of row ops, each one kernel"},
+      {Phase::schedule, "schedule", "the order of the commands"},
+      {Phase::memoryPlan, "memory-plan", "every buffer placed; the step as exec commands"},
+      {Phase::codegen, "codegen", "kernels and step program as an object file"},
+      {Phase::link, "link", "the executable"},
+  };
+  return list;
+}
+
+std::optional<Phase> gradc::findPhase(llvm::StringRef name) {
+  for (const PhaseInfo &info : phases())
+    if (info.name == name)
+      return info.phase;
+  return std::nullopt;
+}
+
+void gradc::buildPhase(Phase phase, mlir::OpPassManager &passes, const Options &options,
+                       const KernelLibrary &library) {
+  switch (phase) {
+  case Phase::autodiff:
+    passes.addPass(createAutodiffPass());
+    passes.addPass(mlir::createCanonicalizerPass());
+    break;
+  case Phase::trainingStep: {
+    TrainingStepPassOptions step;
+    step.optimizer = options.optimizer;
+    step.gradAccum = options.gradAccum;
+    passes.addPass(createTrainingStepPass(step));
+    passes.addPass(mlir::createCSEPass());
+    passes.addPass(mlir::createCanonicalizerPass());
+    passes.addNestedPass<FuncOp>(createAbsorbSumsPass());
+    break;
+  }
+  case Phase::fusion: {
+    FusionPassOptions fusion;
+    fusion.enable = options.fuse;
+    passes.addNestedPass<FuncOp>(createFusionPass(fusion));
+    passes.addPass(mlir::createCSEPass());
+    break;
+  }
+  case Phase::schedule:
+    passes.addNestedPass<FuncOp>(createSchedulePass());
+    break;
+  case Phase::memoryPlan:
+    passes.addPass(createMemoryPlanPass(library));
+    break;
+  case Phase::import:
+  case Phase::codegen:
+  case Phase::link:
+    break;
+  }
+}

@@ -1,0 +1,40 @@
+// The order of the passes, as named phases that a compile can be dumped after, started from and
+// stopped at, and the one struct of options that they read.
+#pragma once
+
+#include "ir/KernelLibrary.h"
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/StringRef.h"
+#include <optional>
+#include <string>
+
+namespace mlir {
+class OpPassManager;
+} // namespace mlir
+
+namespace gradc {
+
+enum class Phase { import, autodiff, trainingStep, fusion, schedule, memoryPlan, codegen, link };
+
+struct PhaseInfo {
+  Phase phase;
+  llvm::StringRef name;        ///< as flags and files have it
+  llvm::StringRef description;
+};
+
+/// All phases, in order.
+llvm::ArrayRef<PhaseInfo> phases();
+std::optional<Phase> findPhase(llvm::StringRef name);
+
+/// What the passes are told. Flags of `gradc compile` set these.
+struct Options {
+  std::string optimizer = "adamw";
+  int64_t gradAccum = 1;
+  bool fuse = true;
+};
+
+/// Adds the passes of one phase; none for import, codegen and link, which are not passes.
+void buildPhase(Phase phase, mlir::OpPassManager &passes, const Options &options,
+                const KernelLibrary &library);
+
+} // namespace gradc

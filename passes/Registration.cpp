@@ -1,0 +1,20 @@
+// Makes every pass known to gradc-opt. All but the memory plan register themselves.
+#include "passes/Passes.h"
+
+namespace gradc {
+#define GEN_PASS_REGISTRATION_AUTODIFFPASS
+#define GEN_PASS_REGISTRATION_TRAININGSTEPPASS
+#define GEN_PASS_REGISTRATION_ABSORBSUMSPASS
+#define GEN_PASS_REGISTRATION_FUSIONPASS
+#define GEN_PASS_REGISTRATION_SCHEDULEPASS
+#include "passes/Passes.h.inc"
+} // namespace gradc
+
+void gradc::registerPasses(const KernelLibrary &library) {
+  registerAutodiffPass();
+  registerTrainingStepPass();
+  registerAbsorbSumsPass();
+  registerFusionPass();
+  registerSchedulePass();
+  mlir::registerPass([&library] { return createMemoryPlanPass(library); });
+}

@@ -1,0 +1,301 @@
+// Builds the programs of an executable: train_step, gradients and eval_loss.
+#include "passes/Optimizers.h"
+#include "passes/Passes.h"
+
+namespace gradc {
+#define GEN_PASS_DEF_TRAININGSTEPPASS
+#include "passes/Passes.h.inc"
+} // namespace gradc
+
+using namespace mlir;
+using namespace gradc;
+using namespace gradc::nn;
+
+namespace {
+
+/// A function under construction whose arguments and results are slots of the executable.
+class ProgramBuilder {
+public:
+  ProgramBuilder(ModuleOp module, StringRef name)
+      : builder(module.getContext()), name(name), loc(module.getLoc()) {
+    builder.setInsertionPointToEnd(module.getBody());
+    function = func::FuncOp::create(builder, loc, name, builder.getFunctionType({}, {}));
+    body = function.addEntryBlock();
+    builder.setInsertionPointToStart(body);
+  }
+
+  Value argument(Type type, DictionaryAttr slot, Attribute parameter = {}) {
+    SmallVector<NamedAttribute> attributes{builder.getNamedAttr("nn.slot", slot)};
+    if (parameter)
+      attributes.push_back(builder.getNamedAttr("nn.param", parameter));
+    argumentAttributes.push_back(builder.getDictionaryAttr(attributes));
+    return body->addArgument(type, loc);
+  }
+
+  void result(Value value, DictionaryAttr slot) {
+    results.push_back(value);
+    resultAttributes.push_back(
+        builder.getDictionaryAttr(builder.getNamedAttr("nn.slot", slot)));
+  }
+
+  /// The slot of an argument or result of this program alone.
+  DictionaryAttr ownSlot(StringRef role, StringRef argument) {
+    return slot(role, (Twine(name) + "." + argument).str());
+  }
+
+  DictionaryAttr slot(StringRef role, StringRef slotName, StringRef part = {}) {
+    SmallVector<NamedAttribute> attributes{
+        builder.getNamedAttr("role", builder.getStringAttr(role)),
+        builder.getNamedAttr("name", builder.getStringAttr(slotName))};
+    if (!part.empty())
+      attributes.push_back(builder.getNamedAttr("slot", builder.getStringAttr(part)));
+    return builder.getDictionaryAttr(attributes);
+  }
+
+  void finish() {
+    func::ReturnOp::create(builder, loc, results);
+    function.setType(builder.getFunctionType(llvm::to_vector(body->getArgumentTypes()),
+                                             llvm::to_vector(ValueRange(results).getTypes())));
+    function.setAllArgAttrs(argumentAttributes);
+    function.setAllResultAttrs(resultAttributes);
+  }
+
+  OpBuilder builder;
+  func::FuncOp function;
+  Location location() const { return loc; }
+
+private:
+  std::string name;
+  Location loc;
+  Block *body = nullptr;
+  SmallVector<Value> results;
+  SmallVector<Attribute> argumentAttributes, resultAttributes;
+};
+
+/// Clones the body of `function` on `arguments` and returns what it returned.
+SmallVector<Value> inlineCall(OpBuilder &builder, func::FuncOp function, ValueRange arguments) {
+  IRMapping mapping;
+  Block &body = function.getBody().front();
+  mapping.map(body.getArguments(), arguments);
+  for (Operation &op : body.without_terminator())
+    builder.clone(op, mapping);
+  return llvm::map_to_vector(body.getTerminator()->getOperands(),
+                             [&](Value value) { return mapping.lookup(value); });
+}
+
+class TrainingStepPass : public gradc::impl::TrainingStepPassBase<TrainingStepPass> {
+public:
+  using TrainingStepPassBase::TrainingStepPassBase;
+
+private:
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    loss = module.lookupSymbol<func::FuncOp>("loss");
+    lossAndGradients = module.lookupSymbol<func::FuncOp>("loss_and_gradients");
+    chosen = findOptimizer(optimizer);
+    if (!loss || !lossAndGradients) {
+      module.emitError("expected @loss and @loss_and_gradients; run the autodiff pass first");
+      return signalPassFailure();
+    }
+    if (!chosen) {
+      module.emitError() << "expected an optimizer of " << optimizerNames()
+                         << ", got: " << optimizer;
+      return signalPassFailure();
+    }
+    for (unsigned i = 0; i < loss.getNumArguments(); ++i)
+      if (auto attribute = loss.getArgAttrOfType<DictionaryAttr>(i, "nn.param"))
+        parameters.push_back({loss.getArgumentTypes()[i], attribute});
+    buildTrainStep(module);
+    buildGradients(module);
+    buildEvalLoss(module);
+    tagLogits(module);
+    loss.erase();
+    lossAndGradients.erase();
+  }
+
+  struct Parameter {
+    Type type;
+    DictionaryAttr attributes;
+    StringRef name() const { return attributes.getAs<StringAttr>("name").getValue(); }
+    bool decay() const {
+      auto flag = attributes.getAs<BoolAttr>("decay");
+      return flag ? flag.getValue() : cast<RankedTensorType>(type).getRank() >= 2;
+    }
+  };
+
+  SmallVector<Value> addParameters(ProgramBuilder &program) {
+    return llvm::map_to_vector(parameters, [&](Parameter &parameter) {
+      return program.argument(parameter.type, program.slot("parameter", parameter.name()),
+                              parameter.attributes);
+    });
+  }
+
+  /// tokens and targets as @loss takes them, with a leading dimension of microbatches.
+  SmallVector<Value> addBatch(ProgramBuilder &program, bool stacked) {
+    SmallVector<Value> batch;
+    for (auto [i, name] : llvm::enumerate(ArrayRef<StringRef>{"tokens", "targets"})) {
+      auto type = cast<RankedTensorType>(loss.getArgumentTypes()[parameters.size() + i]);
+      if (stacked) {
+        SmallVector<int64_t> shape{gradAccum};
+        llvm::append_range(shape, type.getShape());
+        type = RankedTensorType::get(shape, type.getElementType());
+      }
+      batch.push_back(program.argument(type, program.ownSlot("input", name)));
+    }
+    return batch;
+  }
+
+  /// Forward and backward over all microbatches. Returns the mean loss and then the gradients;
+  /// sets `valid` to the number of labels.
+  SmallVector<Value> accumulate(ProgramBuilder &program, ValueRange values, ValueRange batch,
+                                Value &valid) {
+    OpBuilder &b = program.builder;
+    Location loc = program.location();
+    valid = CountValidOp::create(b, loc, batch[1]);
+    Value one = splat(b, loc, valid.getType(), 1);
+    Value seed = DivOp::create(b, loc, one, valid);
+    SmallVector<Value> sums =
+        gradAccum == 1 ? runOnce(b, values, batch, seed) : runAll(b, loc, values, batch, seed);
+    sums[0] = MulOp::create(b, loc, sums[0], seed);
+    return sums;
+  }
+
+  SmallVector<Value> call(OpBuilder &b, ValueRange values, ValueRange batch, Value seed) {
+    SmallVector<Value> arguments(values);
+    llvm::append_range(arguments, batch);
+    arguments.push_back(seed);
+    return inlineCall(b, lossAndGradients, arguments);
+  }
+
+  SmallVector<Value> runOnce(OpBuilder &b, ValueRange values, ValueRange batch, Value seed) {
+    SmallVector<Value> flat = llvm::map_to_vector(batch, [&](Value stacked) -> Value {
+      auto type = cast<RankedTensorType>(stacked.getType());
+      auto inner = RankedTensorType::get(type.getShape().drop_front(), type.getElementType());
+      return ReshapeOp::create(b, stacked.getLoc(), inner, stacked);
+    });
+    return call(b, values, flat, seed);
+  }
+
+  SmallVector<Value> runAll(OpBuilder &b, Location loc, ValueRange values, ValueRange batch,
+                            Value seed) {
+    SmallVector<Value> initial;
+    SmallVector<Type> types(lossAndGradients.getResultTypes());
+    for (Type type : types)
+      initial.push_back(splat(b, loc, type, 0));
+    auto loop = MicrobatchesOp::create(b, loc, types, batch, initial);
+    OpBuilder::InsertionGuard guard(b);
+    Block *body = b.createBlock(&loop.getBody());
+    SmallVector<Value> slices, carried;
+    for (Value stacked : batch) {
+      auto type = cast<RankedTensorType>(stacked.getType());
+      slices.push_back(body->addArgument(
+          RankedTensorType::get(type.getShape().drop_front(), type.getElementType()), loc));
+    }
+    for (Type type : types)
+      carried.push_back(body->addArgument(type, loc));
+    SmallVector<Value> fresh = call(b, values, slices, seed);
+    for (auto [sum, value] : llvm::zip(carried, fresh))
+      sum = AddOp::create(b, loc, sum, value);
+    YieldOp::create(b, loc, carried);
+    return llvm::to_vector_of<Value>(loop.getResults());
+  }
+
+  /// Global norm over all gradients, from sums of fixed chunks added in order.
+  Value globalNorm(OpBuilder &b, Location loc, ValueRange gradients) {
+    Value total;
+    for (Value gradient : gradients) {
+      int64_t elements = cast<RankedTensorType>(gradient.getType()).getNumElements();
+      int64_t chunks = (elements + row::flatElementsPerTask - 1) / row::flatElementsPerTask;
+      Value sums = SquareSumsOp::create(b, loc, RankedTensorType::get({chunks}, b.getF32Type()),
+                                        gradient);
+      Value sum = SumOp::create(b, loc, sums);
+      total = total ? AddOp::create(b, loc, total, sum).getResult() : sum;
+    }
+    return SqrtOp::create(b, loc, total);
+  }
+
+  void buildTrainStep(ModuleOp module) {
+    ProgramBuilder program(module, "train_step");
+    OpBuilder &b = program.builder;
+    Location loc = program.location();
+    SmallVector<Value> values = addParameters(program);
+    SmallVector<SmallVector<Value>> state;
+    for (Parameter &parameter : parameters) {
+      state.emplace_back();
+      for (StringRef part : chosen->stateSlots)
+        state.back().push_back(program.argument(
+            parameter.type, program.slot("optimizer", parameter.name(), part)));
+    }
+    SmallVector<Value> batch = addBatch(program, /*stacked=*/true);
+    auto scalarType = RankedTensorType::get({}, b.getF32Type());
+    SmallVector<Value> scalars = llvm::map_to_vector(chosen->scalars, [&](StringRef name) {
+      return program.argument(scalarType, program.ownSlot("scalar", name));
+    });
+    Value clip = program.argument(scalarType, program.ownSlot("scalar", "clip_grad"));
+
+    Value valid;
+    SmallVector<Value> sums = accumulate(program, values, batch, valid);
+    ValueRange gradients = ValueRange(sums).drop_front();
+    Value norm = globalNorm(b, loc, gradients);
+    Value scale = ClipCoefficientOp::create(b, loc, norm, clip);
+    for (auto [i, parameter] : llvm::enumerate(parameters)) {
+      SmallVector<Value> updated = chosen->update(b, loc, values[i], gradients[i], state[i], scale,
+                                                  scalars, parameter.decay());
+      program.result(updated[0], program.slot("parameter", parameter.name()));
+      for (auto [part, value] : llvm::zip(chosen->stateSlots, llvm::drop_begin(updated)))
+        program.result(value, program.slot("optimizer", parameter.name(), part));
+    }
+    program.result(sums[0], program.ownSlot("output", "loss"));
+    program.result(norm, program.ownSlot("output", "grad_norm"));
+    program.result(valid, program.ownSlot("output", "valid"));
+    program.finish();
+  }
+
+  void buildGradients(ModuleOp module) {
+    ProgramBuilder program(module, "gradients");
+    SmallVector<Value> values = addParameters(program);
+    SmallVector<Value> batch = addBatch(program, /*stacked=*/true);
+    Value valid;
+    SmallVector<Value> sums = accumulate(program, values, batch, valid);
+    for (auto [parameter, gradient] : llvm::zip(parameters, llvm::drop_begin(sums)))
+      program.result(gradient, program.slot("gradient", parameter.name()));
+    program.result(sums[0], program.ownSlot("output", "loss"));
+    program.result(valid, program.ownSlot("output", "valid"));
+    program.finish();
+  }
+
+  void buildEvalLoss(ModuleOp module) {
+    ProgramBuilder program(module, "eval_loss");
+    SmallVector<Value> arguments = addParameters(program);
+    SmallVector<Value> batch = addBatch(program, /*stacked=*/false);
+    llvm::append_range(arguments, batch);
+    Value total = inlineCall(program.builder, loss, arguments)[0];
+    Value valid = CountValidOp::create(program.builder, program.location(), batch[1]);
+    program.result(total, program.ownSlot("output", "loss"));
+    program.result(valid, program.ownSlot("output", "valid"));
+    program.finish();
+  }
+
+  /// @logits stays as the frontend built it; its arguments and result become slots.
+  void tagLogits(ModuleOp module) {
+    auto logits = module.lookupSymbol<func::FuncOp>("logits");
+    if (!logits)
+      return;
+    ProgramBuilder program(module, "logits_tagged");
+    SmallVector<Value> arguments = addParameters(program);
+    for (auto [i, name] : llvm::enumerate(ArrayRef<StringRef>{"tokens", "position"}))
+      arguments.push_back(program.argument(logits.getArgumentTypes()[parameters.size() + i],
+                                           program.slot("input", ("logits." + name).str())));
+    Value result = inlineCall(program.builder, logits, arguments)[0];
+    program.result(result, program.slot("output", "logits.logits"));
+    program.finish();
+    logits.erase();
+    program.function.setName("logits");
+  }
+
+  func::FuncOp loss, lossAndGradients;
+  const Optimizer *chosen = nullptr;
+  SmallVector<Parameter> parameters;
+};
+
+} // namespace

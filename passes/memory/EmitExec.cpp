@@ -1,0 +1,173 @@
+// From placed programs to the exec dialect.
+#include "passes/memory/EmitExec.h"
+#include "ir/Cluster.h"
+
+using namespace mlir;
+using namespace gradc;
+using namespace gradc::nn;
+
+namespace {
+
+SmallVector<int64_t> strides(const Command &command) {
+  SmallVector<int64_t> list;
+  for (const Storage &storage : command.operands)
+    list.push_back(storage.rowStride);
+  for (const Storage &storage : command.results)
+    list.push_back(storage.rowStride);
+  return list;
+}
+
+/// What tells kernels apart: a cluster's row program (its extent is a run-time argument); of other
+/// ops their attributes and types; and the strides.
+std::string specification(const Command &command) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  if (auto fused = dyn_cast<FusedOp>(command.op)) {
+    stream << row::print(buildClusterProgram(fused, strides(command)).program);
+    return text;
+  }
+  stream << command.op->getName() << command.op->getAttrDictionary() << command.op->getPropertiesAsAttribute();
+  for (Type type : command.op->getOperandTypes())
+    stream << " " << type;
+  for (Type type : command.op->getResultTypes())
+    stream << " -> " << type;
+  for (int64_t stride : strides(command))
+    stream << ", " << stride;
+  return text;
+}
+
+/// A name that says what the kernel does: the mnemonics of the ops in it.
+std::string kernelName(Operation *op, size_t number) {
+  std::string name;
+  auto append = [&](Operation *inner) {
+    StringRef mnemonic = inner->getName().stripDialect();
+    if (inner->hasTrait<OpTrait::IsTerminator>() || inner->hasTrait<OpTrait::ConstantLike>())
+      return;
+    if (!StringRef(name).contains(mnemonic) && name.size() < 40)
+      name += (name.empty() ? "" : "_") + mnemonic.str();
+  };
+  if (auto fused = dyn_cast<FusedOp>(op)) {
+    for (Operation &inner : fused.getBody().front())
+      append(&inner);
+    if (name.empty())
+      name = fused.getNumOperands() == 0 ? "fill" : "copy";
+  } else {
+    append(op);
+  }
+  return name + "_k" + std::to_string(number);
+}
+
+exec::Space execSpace(Space space) {
+  switch (space) {
+  case Space::state:
+    return exec::Space::State;
+  case Space::arena:
+    return exec::Space::Arena;
+  case Space::constant:
+    return exec::Space::Constant;
+  }
+  llvm_unreachable("every space is handled");
+}
+
+} // namespace
+
+ExecEmitter::ExecEmitter(ModuleOp module) : module(module), kernelBuilder(module.getContext()) {}
+
+void ExecEmitter::emit(const ProgramStorage &program) {
+  OpBuilder builder(module.getContext());
+  builder.setInsertionPointToEnd(module.getBody());
+  func::FuncOp function = program.function;
+  auto op = exec::ProgramOp::create(builder, function.getLoc(), function.getSymName());
+  builder.createBlock(&op.getBody());
+  emitCommands(builder, program, program.before);
+  if (program.loopCount > 0) {
+    auto loop = exec::RepeatOp::create(builder, op.getLoc(), program.loopCount);
+    OpBuilder::InsertionGuard guard(builder);
+    builder.createBlock(&loop.getBody());
+    emitCommands(builder, program, program.body);
+  }
+  builder.setInsertionPointToEnd(&op.getBody().front());
+  emitCommands(builder, program, program.after);
+}
+
+void ExecEmitter::emitCommands(OpBuilder &builder, const ProgramStorage &program,
+                               ArrayRef<Command> commands) {
+  for (const Command &command : commands) {
+    if (command.isGemm)
+      emitGemm(builder, program, command);
+    else
+      emitLaunch(builder, program, command);
+  }
+}
+
+void ExecEmitter::emitLaunch(OpBuilder &builder, const ProgramStorage &program,
+                             const Command &command) {
+  SmallVector<Attribute> buffers;
+  int64_t accumulator = cast<FusionOpInterface>(command.op).getAccumulatorOperand();
+  for (auto [i, storage] : llvm::enumerate(command.operands))
+    if (static_cast<int64_t>(i) != accumulator) // it lies where the result does
+      buffers.push_back(buffer(program, storage));
+  for (const Storage &storage : command.results)
+    buffers.push_back(buffer(program, storage));
+  if (command.workspace >= 0)
+    buffers.push_back(buffer(program, {command.workspace, 0, 0, 0}));
+  auto cost = cast<CostOpInterface>(command.op);
+  exec::LaunchOp::create(builder, command.op->getLoc(), kernelFor(command).getValue(),
+                         command.geometry.extent, command.geometry.tasks,
+                         builder.getArrayAttr(buffers), cost.getFlops(), cost.getBytes());
+}
+
+void ExecEmitter::emitGemm(OpBuilder &builder, const ProgramStorage &program,
+                           const Command &command) {
+  auto op = cast<MatmulOp>(command.op);
+  auto left = cast<RankedTensorType>(op.getLhs().getType());
+  auto result = cast<RankedTensorType>(op.getType());
+  int64_t rank = result.getRank();
+  int64_t m = result.getShape()[rank - 2], n = result.getShape()[rank - 1];
+  int64_t k = left.getShape()[rank - (op.getTransposeLhs() ? 2 : 1)];
+  exec::BufferAttr workspace;
+  if (command.workspace >= 0)
+    workspace = buffer(program, {command.workspace, 0, 0, 0});
+  exec::GemmOp::create(
+      builder, op.getLoc(), m, n, k, result.getNumElements() / std::max<int64_t>(1, m * n),
+      matrix(program, command.operands[0], left, op.getTransposeLhs()),
+      matrix(program, command.operands[1], op.getRhs().getType(), op.getTransposeRhs()),
+      matrix(program, command.results[0], result, false), op.getAccumulator() != nullptr, workspace,
+      command.workspaceBytes);
+}
+
+exec::BufferAttr ExecEmitter::buffer(const ProgramStorage &program, const Storage &storage) {
+  const MemoryBuffer &buffer = program.buffers[storage.buffer];
+  return exec::BufferAttr::get(module.getContext(), execSpace(buffer.space),
+                               buffer.offset + storage.offset, storage.loopStride);
+}
+
+exec::MatrixAttr ExecEmitter::matrix(const ProgramStorage &program, const Storage &storage,
+                                     Type type, bool transposed) {
+  ArrayRef<int64_t> shape = cast<RankedTensorType>(type).getShape();
+  int64_t rows = shape[shape.size() - 2], columns = shape.back();
+  int64_t rowStride = storage.rowStride ? storage.rowStride : columns;
+  return exec::MatrixAttr::get(module.getContext(), buffer(program, storage),
+                               transposed ? 1 : rowStride, transposed ? rowStride : 1,
+                               rows * rowStride);
+}
+
+FlatSymbolRefAttr ExecEmitter::kernelFor(const Command &command) {
+  FlatSymbolRefAttr &symbol = kernels[specification(command)];
+  if (symbol)
+    return symbol;
+  std::string name = kernelName(command.op, kernels.size() - 1);
+  symbol = FlatSymbolRefAttr::get(module.getContext(), name);
+  OpBuilder::InsertionGuard guard(kernelBuilder);
+  kernelBuilder.setInsertionPointToEnd(module.getBody());
+  auto kernel = exec::KernelOp::create(kernelBuilder, command.op->getLoc(), name, strides(command),
+                                       command.workspaceBytes);
+  Block *body = kernelBuilder.createBlock(&kernel.getBody());
+  IRMapping mapping;
+  for (Value operand : command.op->getOperands())
+    mapping.map(operand, body->addArgument(operand.getType(), operand.getLoc()));
+  // An operand given twice is two arguments: the clone's operands are set by position.
+  Operation *clone = kernelBuilder.clone(*command.op, mapping);
+  clone->setOperands(body->getArguments());
+  return symbol;
+}

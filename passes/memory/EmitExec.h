@@ -1,0 +1,35 @@
+// From placed programs to the exec dialect.
+#pragma once
+
+#include "ir/Exec.h"
+#include "passes/memory/Storage.h"
+
+#include <map>
+
+namespace gradc {
+
+/// Emits exec programs into a module, each distinct kernel once.
+class ExecEmitter {
+public:
+  explicit ExecEmitter(mlir::ModuleOp module);
+
+  /// Appends the program; every arena buffer has its offset.
+  void emit(const ProgramStorage &program);
+
+private:
+  void emitCommands(mlir::OpBuilder &builder, const ProgramStorage &program,
+                    llvm::ArrayRef<Command> commands);
+  void emitLaunch(mlir::OpBuilder &builder, const ProgramStorage &program, const Command &command);
+  void emitGemm(mlir::OpBuilder &builder, const ProgramStorage &program, const Command &command);
+  exec::BufferAttr buffer(const ProgramStorage &program, const Storage &storage);
+  exec::MatrixAttr matrix(const ProgramStorage &program, const Storage &storage, mlir::Type type,
+                          bool transposed);
+  mlir::FlatSymbolRefAttr kernelFor(const Command &command);
+
+  mlir::ModuleOp module;
+  mlir::OpBuilder kernelBuilder;
+  /// Kernel of each distinct specification (as text).
+  std::map<std::string, mlir::FlatSymbolRefAttr> kernels;
+};
+
+} // namespace gradc

@@ -1,0 +1,64 @@
+// Where every value of a program lives, and the commands that result.
+//
+// A value's storage is a buffer, a byte offset in it, and a row stride. Views share the buffer of
+// what they view; operands of a concat are written into its buffer; a result takes over an operand's
+// buffer where the op allows it and nothing reads the operand later. Everything else gets a buffer
+// of its own with a lifespan in command indices, which the planner places.
+#pragma once
+
+#include "ir/KernelLibrary.h"
+#include "passes/memory/Lifetimes.h"
+#include "passes/memory/StateLayout.h"
+
+#include <optional>
+
+namespace gradc {
+
+enum class Space { state, arena, constant };
+
+/// A piece of memory with a lifespan. State and constants have their offset from the start; the
+/// arena's is set by the planner.
+struct MemoryBuffer {
+  Space space = Space::arena;
+  int64_t size = 0;
+  int64_t lower = 0, upper = 0; ///< half-open lifespan in command indices; arena only
+  int64_t offset = 0;
+};
+
+struct Storage {
+  int32_t buffer = -1;
+  int64_t offset = 0;     ///< bytes into the buffer
+  int64_t rowStride = 0;  ///< elements; 0: contiguous
+  int64_t loopStride = 0; ///< bytes a microbatch
+  bool operator==(const Storage &) const = default;
+};
+
+/// One command. `op` is the nn op it runs; for a copy or a fill, a fused op in `scratch`.
+struct Command {
+  mlir::Operation *op = nullptr;
+  llvm::SmallVector<Storage> operands; ///< null buffer for an operand that is an immediate
+  llvm::SmallVector<Storage> results;
+  KernelGeometry geometry;  ///< of launches
+  int32_t workspace = -1;   ///< buffer index, or -1
+  int64_t workspaceBytes = 0;
+  bool isGemm = false;
+};
+
+struct ProgramStorage {
+  mlir::func::FuncOp function;
+  llvm::SmallVector<MemoryBuffer> buffers;
+  /// Commands before, in, and after the loop over microbatches; without a loop all are in `before`.
+  llvm::SmallVector<Command> before, body, after;
+  int64_t loopCount = 0; ///< 0: no loop
+  /// Storage of each value that the function returns.
+  llvm::SmallVector<Storage> returned;
+  /// Home of the fused ops that copy and fill; never part of the function.
+  std::unique_ptr<mlir::Block> scratch = std::make_unique<mlir::Block>();
+};
+
+/// Assigns storage for one program. Emits diagnostics for what cannot be placed.
+llvm::FailureOr<ProgramStorage> assignStorage(mlir::func::FuncOp function, StateLayout &state,
+                                              ConstantLayout &constants,
+                                              const KernelLibrary &library);
+
+} // namespace gradc

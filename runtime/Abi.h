@@ -1,0 +1,89 @@
+// The boundary between a compiled step program and the runtime: plain structs, all of whose fields
+// are 64-bit integers or pointers, so that the compiler can write them as LLVM constants with no
+// knowledge of the C++ ABI's padding. The functions are listed in Abi.def.
+//
+// An executable is: kernels (GradcKernelFn), constant data, one function a program (train_step, …)
+// that is a straight list of calls with these descriptors, and a JSON metadata blob
+// (docs/design/executable.md). All are reached from the one symbol `gradc_executable`.
+#pragma once
+
+#include <cstdint>
+
+inline constexpr int64_t GRADC_ABI_VERSION = 1;
+
+extern "C" {
+
+struct GradcContext;
+
+/// Which base address an offset counts from.
+enum GradcSpace : int64_t {
+  GRADC_STATE = 0,    ///< parameters, optimizer state, inputs, scalars, outputs: live between steps
+  GRADC_ARENA = 1,    ///< everything that lives within one step; contents undefined at its start
+  GRADC_CONSTANT = 2, ///< read-only data of the executable
+};
+
+/// A planned buffer: base(space) + offset + iteration * loopStride, in bytes. `iteration` is the
+/// microbatch index set by gradc_begin_iteration; loopStride is zero but for per-microbatch inputs.
+struct GradcBuffer {
+  int64_t space;
+  int64_t offset;
+  int64_t loopStride;
+};
+
+/// One task of a kernel. Tasks of a launch are independent, their number never depends on the
+/// number of threads, and each writes only its own part of the outputs: results are the same bits
+/// for any number of threads. `extent` is the size that varies between uses of one kernel (rows of
+/// a row program, elements of a flat one).
+typedef void (*GradcKernelFn)(void *const *buffers, int64_t extent, int64_t task);
+
+struct GradcLaunch {
+  const char *name;
+  GradcKernelFn kernel;
+  int64_t extent;
+  int64_t tasks;
+  int64_t bufferCount;
+  const GradcBuffer *buffers;
+  int64_t flops; ///< arithmetic operations of the launch, for traces
+  int64_t bytes; ///< bytes it must move at least, for traces
+};
+
+/// A strided matrix operand, in elements. Two batch dimensions (e.g. batch and head) with strides;
+/// a stride of zero repeats the matrix.
+struct GradcMatrix {
+  GradcBuffer buffer;
+  int64_t rowStride;
+  int64_t columnStride;
+  int64_t batchStride[2];
+};
+
+/// C[i,j] = A[i] B[j] + beta C for every (i, j) of the two batch dimensions; A is m x k, B k x n.
+/// Element types are f32. One of a matrix's two strides is 1.
+struct GradcGemm {
+  const char *name;
+  int64_t m, n, k;
+  int64_t batch[2]; ///< 1 where there is no batch dimension
+  GradcMatrix a, b, c;
+  int64_t accumulate;     ///< 1: beta is 1; 0: C is only written
+  GradcBuffer workspace;  ///< for operands repacked into the library's layout
+  int64_t workspaceBytes; ///< 0: do not repack
+};
+
+struct GradcProgram {
+  const char *name; ///< train_step, gradients, eval_loss, logits
+  void (*run)(GradcContext *);
+};
+
+struct GradcExecutable {
+  int64_t abiVersion;
+  const char *metadata; ///< JSON text, metadataBytes long, in the ELF section .gradc.metadata
+  int64_t metadataBytes;
+  const void *constants;
+  int64_t constantBytes;
+  int64_t programCount;
+  const GradcProgram *programs;
+};
+
+/// Defined by the compiled object file.
+extern const GradcExecutable gradc_executable;
+
+} // extern "C"

@@ -1,0 +1,131 @@
+// Session: checks that an executable may run here, and moves data in and out of its slots.
+#include "runtime/Session.h"
+
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "runtime/CpuFeatures.h"
+
+namespace gradc::rt {
+namespace {
+
+Status noSlot(std::string_view name) {
+  return Status::defect(
+      fmt::format("the executable has no slot {}; compile it again with this version", name));
+}
+
+} // namespace
+
+std::string checkpointName(const Slot &slot) {
+  if (slot.role == SlotRole::optimizer)
+    return fmt::format("optimizer.{}/{}", slot.optimizerSlot, slot.name);
+  return slot.name;
+}
+
+Expected<std::unique_ptr<Session>> Session::open(const GradcExecutable &executable,
+                                                 Metadata metadata, int threads) {
+  if (executable.abiVersion != GRADC_ABI_VERSION)
+    return Status::defect(fmt::format("the program was compiled for ABI {} and linked with a "
+                                      "runtime of ABI {}; compile it again",
+                                      executable.abiVersion, GRADC_ABI_VERSION));
+  GRADC_RETURN_IF_ERROR(checkCpuFeatures(metadata.cpuFeatures));
+  GRADC_ASSIGN_OR_RETURN(auto device, CpuDevice::create(threads));
+  GRADC_RETURN_IF_ERROR(device->allocate(
+      {metadata.stateBytes, metadata.arenaBytes, executable.constants, executable.constantBytes}));
+  return std::unique_ptr<Session>(new Session(executable, std::move(metadata), std::move(device)));
+}
+
+bool Session::hasProgram(std::string_view name) const {
+  for (int64_t i = 0; i < executable_.programCount; ++i)
+    if (executable_.programs[i].name == name)
+      return true;
+  return false;
+}
+
+Status Session::run(std::string_view name) {
+  for (int64_t i = 0; i < executable_.programCount; ++i) {
+    if (executable_.programs[i].name != name)
+      continue;
+    GradcContext context;
+    context.device = device_.get();
+    context.observe = observer_;
+    executable_.programs[i].run(&context);
+    GRADC_RETURN_IF_ERROR(context.status);
+    return device_->synchronize();
+  }
+  return Status::user(
+      fmt::format("this executable has no program {}; compile the model with it", name));
+}
+
+Status Session::write(std::string_view name, const void *data, int64_t bytes) {
+  const Slot *slot = metadata_.find(name);
+  if (!slot || slot->bytes != bytes)
+    return noSlot(fmt::format("{} of {} bytes", name, bytes));
+  return device_->write(GRADC_STATE, slot->offset, data, bytes);
+}
+
+Status Session::read(std::string_view name, void *data, int64_t bytes) {
+  const Slot *slot = metadata_.find(name);
+  if (!slot || slot->bytes != bytes)
+    return noSlot(fmt::format("{} of {} bytes", name, bytes));
+  return device_->read(GRADC_STATE, slot->offset, data, bytes);
+}
+
+Status Session::writeScalar(std::string_view name, double value) {
+  if (!metadata_.find(name))
+    return Status();
+  float narrowed = float(value);
+  return write(name, &narrowed, sizeof(narrowed));
+}
+
+Expected<double> Session::readScalar(std::string_view name) {
+  const Slot *slot = metadata_.find(name);
+  if (slot && slot->type == SlotType::i32) {
+    int32_t integer = 0;
+    GRADC_RETURN_IF_ERROR(read(name, &integer, sizeof(integer)));
+    return double(integer);
+  }
+  float value = 0;
+  GRADC_RETURN_IF_ERROR(read(name, &value, sizeof(value)));
+  return double(value);
+}
+
+float *Session::floats(const Slot &slot) {
+  return reinterpret_cast<float *>(device_->hostAddress(GRADC_STATE) + slot.offset);
+}
+
+float *Session::gradient(const Slot &slot) {
+  return reinterpret_cast<float *>(device_->hostAddress(GRADC_ARENA) + slot.offset);
+}
+
+void Session::clearOptimizer() {
+  for (const Slot &slot : metadata_.state)
+    if (slot.role == SlotRole::optimizer)
+      std::memset(floats(slot), 0, std::size_t(slot.bytes));
+}
+
+Status Session::initialiseParameters(InitKind kind, uint64_t seed) {
+  for (const Slot &slot : metadata_.state)
+    if (slot.role == SlotRole::parameter)
+      initialise(slot, kind, seed, floats(slot), pool());
+  clearOptimizer();
+  return Status();
+}
+
+std::vector<TensorView> Session::parameterViews(bool withOptimizer) {
+  std::vector<TensorView> views;
+  for (const Slot &slot : metadata_.state)
+    if (slot.role == SlotRole::parameter || (withOptimizer && slot.role == SlotRole::optimizer))
+      views.push_back({checkpointName(slot), FileDtype::f32, slot.shape, floats(slot)});
+  return views;
+}
+
+std::vector<TensorView> Session::gradientViews() {
+  std::vector<TensorView> views;
+  for (const Slot &slot : metadata_.gradients)
+    views.push_back({slot.name, FileDtype::f32, slot.shape, gradient(slot)});
+  return views;
+}
+
+} // namespace gradc::rt

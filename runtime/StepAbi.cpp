@@ -1,0 +1,73 @@
+// The functions of Abi.def. After the first failure the rest of a program's calls do nothing, and
+// the program returns to whoever ran it, who reads the status.
+#include "runtime/StepAbi.h"
+
+#include <type_traits>
+
+namespace {
+
+using gradc::rt::LaunchKind;
+using gradc::rt::LaunchRecord;
+using gradc::rt::Status;
+
+template <typename Run> void record(GradcContext &context, LaunchRecord launch, Run run) {
+  if (!context.status.ok())
+    return;
+  if (!context.observe) {
+    context.status = run();
+    return;
+  }
+  launch.begin = std::chrono::steady_clock::now();
+  context.status = run();
+  if (context.status.ok())
+    context.status = context.device->synchronize();
+  launch.end = std::chrono::steady_clock::now();
+  context.observe(launch);
+}
+
+} // namespace
+
+extern "C" {
+
+void gradc_launch(GradcContext *context, const GradcLaunch *launch) {
+  record(*context,
+         {launch->name, LaunchKind::kernel, {}, {}, double(launch->flops), double(launch->bytes)},
+         [&] { return context->device->launch(*launch, context->iteration); });
+}
+
+void gradc_gemm(GradcContext *context, const GradcGemm *gemm) {
+  double batch = double(gemm->batch[0]) * double(gemm->batch[1]);
+  double m = double(gemm->m), n = double(gemm->n), k = double(gemm->k);
+  record(*context,
+         {gemm->name,
+          LaunchKind::gemm,
+          {},
+          {},
+          2 * batch * m * n * k,
+          4 * batch * (m * k + k * n + m * n)},
+         [&] { return context->device->gemm(*gemm, context->iteration); });
+}
+
+void gradc_begin_iteration(GradcContext *context, int64_t iteration) {
+  context->iteration = iteration;
+}
+
+} // extern "C"
+
+namespace {
+
+// Every symbol that the compiler may declare is defined above with the parameters it declares.
+struct P;
+struct I;
+template <typename Declared, typename Defined>
+constexpr bool agrees =
+    std::is_same_v<Declared, P> ? std::is_pointer_v<Defined> : std::is_same_v<Defined, int64_t>;
+template <typename First, typename Second, typename A, typename B>
+constexpr bool takes(void (*)(A, B)) {
+  return agrees<First, A> && agrees<Second, B>;
+}
+#define GRADC_ABI(symbol, first, second) static_assert(takes<first, second>(symbol));
+#include "runtime/Abi.def"
+#undef GRADC_ABI
+
+} // namespace

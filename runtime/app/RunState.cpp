@@ -1,0 +1,62 @@
+// RunState to and from a checkpoint's manifest.
+#include "runtime/app/RunState.h"
+
+#include <fmt/format.h>
+
+namespace gradc::rt {
+namespace {
+
+const char *orderName(DataOrder order) {
+  return order == DataOrder::shuffled ? "shuffled" : "sequential";
+}
+
+} // namespace
+
+Expected<RunState> readRunState(const Checkpoint &checkpoint, const Metadata &metadata,
+                                const TrainOptions &options) {
+  const Manifest &manifest = checkpoint.manifest;
+  const auto &extra = manifest.extra;
+  auto integer = [&](const char *key) -> int64_t {
+    return extra.contains(key) && extra[key].is_number_integer() ? extra[key].get<int64_t>() : -1;
+  };
+  std::string order = extra.contains("data_order") && extra["data_order"].is_string()
+                          ? extra["data_order"].get<std::string>()
+                          : "";
+  if (order != "shuffled" && order != "sequential")
+    return Status::user(fmt::format("{}: the manifest names no data order; it was not saved by "
+                                    "`train`, start afresh in another folder",
+                                    checkpoint.path));
+  RunState state{int64_t(manifest.step), manifest.dataCursor, manifest.rngSeed,
+                 order == "shuffled" ? DataOrder::shuffled : DataOrder::sequential};
+  if (options.seedGiven && options.seed != state.seed)
+    return Status::user(fmt::format("--seed {}: {} was trained with {}; drop --seed, or start "
+                                    "afresh in another folder",
+                                    options.seed, checkpoint.path, state.seed));
+  if (options.dataOrderGiven && options.dataOrder != state.dataOrder)
+    return Status::user(fmt::format("--data-order {}: {} was trained with {}; drop --data-order, "
+                                    "or start afresh in another folder",
+                                    orderName(options.dataOrder), checkpoint.path, order));
+  int64_t microBatch = integer("micro_batch"), seq = integer("seq");
+  if (microBatch != metadata.microBatch || seq != metadata.seq)
+    return Status::user(fmt::format(
+        "{}: was trained with microbatches of {} x {} tokens and this executable has {} x {}; "
+        "compile with --micro-batch {} --seq {}, or use its weights with --init-weights",
+        checkpoint.path, microBatch, seq, metadata.microBatch, metadata.seq, microBatch, seq));
+  return state;
+}
+
+Status saveRunState(Session &session, const RunState &state, const TrainOptions &options) {
+  const Metadata &metadata = session.metadata();
+  Manifest manifest;
+  manifest.step = uint64_t(state.step);
+  manifest.fingerprint = metadata.fingerprint;
+  manifest.dataCursor = state.dataCursor;
+  manifest.rngSeed = state.seed;
+  manifest.extra["data_order"] = orderName(state.dataOrder);
+  manifest.extra["micro_batch"] = metadata.microBatch;
+  manifest.extra["seq"] = metadata.seq;
+  auto views = session.parameterViews(true);
+  return saveCheckpoint(options.checkpointDir, manifest, views, unsigned(options.keep));
+}
+
+} // namespace gradc::rt

@@ -1,0 +1,95 @@
+// CpuDevice: resolves planned offsets to addresses and hands tasks to the pool.
+#include "runtime/cpu/CpuDevice.h"
+
+#include <cstring>
+#include <malloc.h>
+
+#include <fmt/format.h>
+
+namespace gradc::rt {
+namespace {
+
+/// oneDNN allocates and frees blocks of some megabytes in each product: keep them in the heap, or
+/// every product pays for fresh pages.
+void keepFreedMemory() {
+  mallopt(M_MMAP_THRESHOLD, 32 << 20);
+  mallopt(M_TRIM_THRESHOLD, 256 << 20);
+}
+
+} // namespace
+
+CpuDevice::CpuDevice(std::unique_ptr<ThreadPool> pool) : pool_(std::move(pool)), gemm_(*pool_) {}
+
+Expected<std::unique_ptr<CpuDevice>> CpuDevice::create(int threads) {
+  keepFreedMemory();
+  GRADC_ASSIGN_OR_RETURN(auto pool, ThreadPool::create(threads));
+  return std::unique_ptr<CpuDevice>(new CpuDevice(std::move(pool)));
+}
+
+Status CpuDevice::allocate(const SpaceSizes &sizes) {
+  int64_t needed = sizes.state + sizes.arena;
+  int64_t available = availableMemoryBytes();
+  if (needed > available)
+    return Status::machine(
+        fmt::format("the program needs {} ({} of parameters and optimizer state, {} of step "
+                    "memory) and only {} "
+                    "is available; compile with a smaller --micro-batch or --seq, or free memory",
+                    formatBytes(needed), formatBytes(sizes.state), formatBytes(sizes.arena),
+                    formatBytes(available)));
+  GRADC_ASSIGN_OR_RETURN(
+      state_, Arena::create(sizes.state, "the memory of parameters and optimizer state", *pool_));
+  GRADC_ASSIGN_OR_RETURN(arena_, Arena::create(sizes.arena, "the memory of a step", *pool_));
+  base_ = {state_.data(), arena_.data(),
+           static_cast<std::byte *>(const_cast<void *>(sizes.constants))};
+  size_ = {sizes.state, sizes.arena, sizes.constantBytes};
+  return Status();
+}
+
+Status CpuDevice::checkRange(GradcSpace space, int64_t offset, int64_t bytes) const {
+  if (offset < 0 || bytes < 0 || offset > size_[space] || bytes > size_[space] - offset)
+    return Status::defect(
+        fmt::format("{} bytes at offset {} are outside of space {}, which has {}; "
+                    "please report this",
+                    bytes, offset, int64_t(space), size_[space]));
+  return Status();
+}
+
+Status CpuDevice::write(GradcSpace space, int64_t offset, const void *data, int64_t bytes) {
+  GRADC_RETURN_IF_ERROR(checkRange(space, offset, bytes));
+  if (bytes > 0)
+    std::memcpy(base_[space] + offset, data, std::size_t(bytes));
+  return Status();
+}
+
+Status CpuDevice::read(GradcSpace space, int64_t offset, void *data, int64_t bytes) {
+  GRADC_RETURN_IF_ERROR(checkRange(space, offset, bytes));
+  if (bytes > 0)
+    std::memcpy(data, base_[space] + offset, std::size_t(bytes));
+  return Status();
+}
+
+std::byte *CpuDevice::hostAddress(GradcSpace space) { return base_[space]; }
+
+std::byte *CpuDevice::resolve(const GradcBuffer &buffer, int64_t iteration) const {
+  return base_[buffer.space] + buffer.offset + iteration * buffer.loopStride;
+}
+
+Status CpuDevice::launch(const GradcLaunch &launch, int64_t iteration) {
+  addresses_.resize(launch.bufferCount);
+  for (int64_t i = 0; i < launch.bufferCount; ++i)
+    addresses_[i] = resolve(launch.buffers[i], iteration);
+  pool_->parallelFor(launch.tasks, [&](int64_t task, int) {
+    launch.kernel(addresses_.data(), launch.extent, task);
+  });
+  return Status();
+}
+
+Status CpuDevice::gemm(const GradcGemm &gemm, int64_t iteration) {
+  auto floats = [&](const GradcMatrix &matrix) {
+    return reinterpret_cast<float *>(resolve(matrix.buffer, iteration));
+  };
+  std::byte *workspace = gemm.workspaceBytes > 0 ? resolve(gemm.workspace, iteration) : nullptr;
+  return gemm_.run(gemm, floats(gemm.a), floats(gemm.b), floats(gemm.c), workspace);
+}
+
+} // namespace gradc::rt

@@ -1,0 +1,44 @@
+// The host's cores as a device: kernels and matrix products on one thread pool, state and arena on
+// huge pages.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <vector>
+
+#include "runtime/Device.h"
+#include "runtime/cpu/Arena.h"
+#include "runtime/cpu/Gemm.h"
+#include "runtime/cpu/ThreadPool.h"
+
+namespace gradc::rt {
+
+class CpuDevice : public Device {
+public:
+  static Expected<std::unique_ptr<CpuDevice>> create(int threads);
+
+  Status allocate(const SpaceSizes &sizes) override;
+  Status write(GradcSpace space, int64_t offset, const void *data, int64_t bytes) override;
+  Status read(GradcSpace space, int64_t offset, void *data, int64_t bytes) override;
+  std::byte *hostAddress(GradcSpace space) override;
+  Status launch(const GradcLaunch &launch, int64_t iteration) override;
+  Status gemm(const GradcGemm &gemm, int64_t iteration) override;
+  Status synchronize() override { return Status(); }
+
+  ThreadPool &pool() { return *pool_; }
+  Arena &arena() { return arena_; }
+
+private:
+  explicit CpuDevice(std::unique_ptr<ThreadPool> pool);
+  Status checkRange(GradcSpace space, int64_t offset, int64_t bytes) const;
+  std::byte *resolve(const GradcBuffer &buffer, int64_t iteration) const;
+
+  std::unique_ptr<ThreadPool> pool_;
+  GemmEngine gemm_;
+  Arena state_, arena_;
+  std::array<std::byte *, 3> base_{};
+  std::array<int64_t, 3> size_{};
+  std::vector<void *> addresses_; ///< of the current launch; kept to allocate nothing in a step
+};
+
+} // namespace gradc::rt

@@ -1,0 +1,214 @@
+// Detects, checks and reads the token file formats.
+#include "runtime/data/TokenSource.h"
+
+#include "runtime/data/FileError.h"
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+#include <fmt/format.h>
+
+namespace gradc::rt {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr uint32_t llmcMagic16 = 20240520, llmcVersion16 = 1;
+constexpr uint32_t llmcMagic32 = 20240801, llmcVersion32 = 7;
+constexpr size_t llmcHeaderBytes = 256 * sizeof(int32_t);
+
+/// What a file's bytes mean.
+struct Layout {
+  TokenFormat format;
+  size_t headerBytes;
+  uint64_t count;
+};
+
+size_t bytesPerToken(TokenFormat format) {
+  switch (format) {
+  case TokenFormat::text:
+    return 1;
+  case TokenFormat::nanoGpt:
+  case TokenFormat::llmc16Bit:
+    return 2;
+  case TokenFormat::llmc32Bit:
+    break;
+  }
+  return 4;
+}
+
+uint32_t wordAt(std::span<const std::byte> bytes, size_t index) {
+  uint32_t word = 0;
+  if (bytes.size() >= (index + 1) * sizeof(word))
+    std::memcpy(&word, bytes.data() + index * sizeof(word), sizeof(word));
+  return word;
+}
+
+Expected<Layout> llmcLayout(const std::string &path, std::span<const std::byte> bytes) {
+  if (bytes.size() < llmcHeaderBytes)
+    return Status::user(fmt::format("{}: {} bytes are too few for the llm.c header of {}; the file "
+                                    "is truncated: write it again",
+                                    path, bytes.size(), llmcHeaderBytes));
+  bool wide = wordAt(bytes, 0) == llmcMagic32;
+  uint32_t version = wordAt(bytes, 1), expected = wide ? llmcVersion32 : llmcVersion16;
+  if (version != expected)
+    return Status::user(
+        fmt::format("{}: llm.c token file of version {}, expected {}; write it again", path,
+                    version, expected));
+  TokenFormat format = wide ? TokenFormat::llmc32Bit : TokenFormat::llmc16Bit;
+  uint64_t count = wordAt(bytes, 2);
+  uint64_t needed = llmcHeaderBytes + count * bytesPerToken(format);
+  if (needed != bytes.size())
+    return Status::user(fmt::format("{}: the header's {} tokens need {} bytes but the file has {}; "
+                                    "it is truncated or damaged: write it again",
+                                    path, count, needed, bytes.size()));
+  return Layout{format, llmcHeaderBytes, count};
+}
+
+/// Megatron keeps its element type in a second file; read as nanoGPT its `.bin` would be nonsense.
+bool hasMegatronIndex(const std::string &path) {
+  Expected<MappedFile> index = MappedFile::open(fs::path(path).replace_extension(".idx").string());
+  return index.ok() && index->bytes().size() >= 7 &&
+         std::memcmp(index->bytes().data(), "MMIDIDX", 7) == 0;
+}
+
+Expected<Layout> detect(const std::string &path, std::span<const std::byte> bytes) {
+  if (bytes.empty())
+    return Status::user(fmt::format("{}: the file is empty; give a file with tokens", path));
+  if (uint32_t magic = wordAt(bytes, 0); magic == llmcMagic16 || magic == llmcMagic32)
+    return llmcLayout(path, bytes);
+  if (fs::path(path).extension() != ".bin")
+    return Layout{TokenFormat::text, 0, bytes.size()};
+  if (hasMegatronIndex(path))
+    return Status::user(fmt::format("{}: belongs to a Megatron dataset (an .idx file lies beside "
+                                    "it); convert it to raw 16-bit tokens",
+                                    path));
+  if (bytes.size() % 2 != 0)
+    return Status::user(fmt::format("{}: {} bytes are not a whole number of 16-bit tokens; the "
+                                    "file is truncated: write it again",
+                                    path, bytes.size()));
+  return Layout{TokenFormat::nanoGpt, 0, bytes.size() / 2};
+}
+
+Expected<std::vector<std::string>> filesIn(const std::string &folder) {
+  std::vector<std::string> tokens, texts;
+  std::error_code error;
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end;
+       entry.increment(error)) {
+    if (entry->path().extension() == ".bin")
+      tokens.push_back(entry->path().string());
+    else if (entry->path().extension() == ".txt")
+      texts.push_back(entry->path().string());
+  }
+  if (error)
+    return fileError(folder, "list", error.value());
+  std::vector<std::string> &chosen = tokens.empty() ? texts : tokens;
+  if (chosen.empty())
+    return Status::user(fmt::format(
+        "{}: the folder holds no .bin and no .txt file; give a file with tokens", folder));
+  std::sort(chosen.begin(), chosen.end());
+  return chosen;
+}
+
+/// Widens `count` ids to 32 bits and returns how many of them, from the first, are in the vocab.
+template <typename Id>
+uint64_t widen(const std::byte *from, uint64_t count, int32_t *out, int64_t vocabSize) {
+  for (uint64_t i = 0; i < count; ++i) {
+    Id id;
+    std::memcpy(&id, from + i * sizeof(Id), sizeof(Id));
+    if (static_cast<int64_t>(id) >= vocabSize || int64_t(id) > INT32_MAX)
+      return i;
+    out[i] = static_cast<int32_t>(id);
+  }
+  return count;
+}
+
+uint32_t idAt(const std::byte *from, size_t width) {
+  uint32_t id = 0;
+  std::memcpy(&id, from, width);
+  return id;
+}
+
+} // namespace
+
+std::string_view tokenFormatName(TokenFormat format) {
+  switch (format) {
+  case TokenFormat::text:
+    return "text as bytes";
+  case TokenFormat::nanoGpt:
+    return "nanoGPT 16-bit";
+  case TokenFormat::llmc16Bit:
+    return "llm.c 16-bit";
+  case TokenFormat::llmc32Bit:
+    break;
+  }
+  return "llm.c 32-bit";
+}
+
+Status TokenSource::add(const std::string &path) {
+  GRADC_ASSIGN_OR_RETURN(MappedFile mapped, MappedFile::open(path, AccessPattern::random));
+  GRADC_ASSIGN_OR_RETURN(Layout layout, detect(path, mapped.bytes()));
+  files_.push_back(
+      {path, layout.format, std::move(mapped), layout.headerBytes, size_, layout.count});
+  size_ += layout.count;
+  return {};
+}
+
+Expected<std::unique_ptr<TokenSource>> openTokens(const std::string &path,
+                                                  uint64_t sequenceLength) {
+  auto source = std::make_unique<TokenSource>();
+  source->path_ = path;
+  std::vector<std::string> paths = {path};
+  std::error_code ignored;
+  if (fs::is_directory(path, ignored)) {
+    GRADC_ASSIGN_OR_RETURN(paths, filesIn(path));
+  }
+  for (const std::string &file : paths)
+    GRADC_RETURN_IF_ERROR(source->add(file));
+
+  if (sequenceLength == 0)
+    return Status::user("the sequence length is 0; it must be at least 1");
+  if (source->size_ <= sequenceLength)
+    return Status::user(fmt::format("{}: holds {} tokens but {} are needed for one sequence of "
+                                    "length {} and its targets; give more data or a shorter --seq",
+                                    path, source->size_, sequenceLength + 1, sequenceLength));
+  return source;
+}
+
+Status TokenSource::read(uint64_t begin, uint64_t count, int32_t *out, int64_t vocabSize) const {
+  if (begin > size_ || count > size_ - begin)
+    return Status::defect(fmt::format("{}: tokens {} to {} were asked for but there are {}", path_,
+                                      begin, begin + count, size_));
+  // The last file that begins at or before `begin`; files are never empty but for a header of 0.
+  auto file = std::upper_bound(files_.begin(), files_.end(), begin,
+                               [](uint64_t at, const File &each) { return at < each.first; });
+  for (--file; count > 0; ++file) {
+    uint64_t offset = begin - file->first;
+    uint64_t taken = std::min(count, file->count - offset);
+    GRADC_RETURN_IF_ERROR(readFrom(*file, offset, taken, out, vocabSize));
+    begin += taken;
+    count -= taken;
+    out += taken;
+  }
+  return {};
+}
+
+Status TokenSource::readFrom(const File &file, uint64_t begin, uint64_t count, int32_t *out,
+                             int64_t vocabSize) const {
+  size_t width = bytesPerToken(file.format);
+  const std::byte *from = file.mapped.bytes().data() + file.headerBytes + begin * width;
+  uint64_t good = width == 1   ? widen<uint8_t>(from, count, out, vocabSize)
+                  : width == 2 ? widen<uint16_t>(from, count, out, vocabSize)
+                               : widen<uint32_t>(from, count, out, vocabSize);
+  if (good == count)
+    return {};
+  std::string_view mend = file.format == TokenFormat::text
+                              ? "plain text is read as bytes and needs a vocabulary of 256"
+                              : "retokenise with the model's tokenizer";
+  return Status::user(
+      fmt::format("{}: token id {} at position {} is not below the vocabulary size {}; {}",
+                  file.path, idAt(from + good * width, width), begin + good, vocabSize, mend));
+}
+
+} // namespace gradc::rt

@@ -1,0 +1,23 @@
+// RUN: gradc-opt %s --verify-roundtrip | FileCheck %s
+
+// CHECK-LABEL: @grouped_causal_window
+func.func @grouped_causal_window(%q: tensor<16x64xf32>, %k: tensor<16x32xf32>, %v: tensor<16x32xf32>)
+    -> (tensor<16x64xf32>, tensor<16x32xf32>, tensor<16x32xf32>) {
+  // CHECK: nn.attention %{{.*}}, %{{.*}}, %{{.*}} batch 2 heads 4 kv_heads 2 scale 2.500000e-01 causal window 3 : tensor<16x64xf32>, tensor<16x32xf32>, tensor<16x32xf32> -> tensor<16x64xf32>, tensor<2x4x8xf32>
+  %o, %lse = nn.attention %q, %k, %v batch 2 heads 4 kv_heads 2 scale 0.25 causal window 3
+      : tensor<16x64xf32>, tensor<16x32xf32>, tensor<16x32xf32> -> tensor<16x64xf32>, tensor<2x4x8xf32>
+  // CHECK: nn.attention_grad {{.*}} batch 2 heads 4 kv_heads 2 scale 2.500000e-01 causal window 3
+  %dq, %dk, %dv = nn.attention_grad %o, %q, %k, %v, %o, %lse batch 2 heads 4 kv_heads 2 scale 0.25 causal window 3
+      : (tensor<16x64xf32>, tensor<16x64xf32>, tensor<16x32xf32>, tensor<16x32xf32>, tensor<16x64xf32>, tensor<2x4x8xf32>)
+      -> (tensor<16x64xf32>, tensor<16x32xf32>, tensor<16x32xf32>)
+  return %dq, %dk, %dv : tensor<16x64xf32>, tensor<16x32xf32>, tensor<16x32xf32>
+}
+
+// CHECK-LABEL: @full
+func.func @full(%x: tensor<5x3xbf16>) -> tensor<5x3xbf16> {
+  // CHECK-NOT: causal
+  // CHECK-NOT: window
+  %o, %lse = nn.attention %x, %x, %x batch 1 heads 1 kv_heads 1 scale 1.0
+      : tensor<5x3xbf16>, tensor<5x3xbf16>, tensor<5x3xbf16> -> tensor<5x3xbf16>, tensor<1x1x5xf32>
+  return %o : tensor<5x3xbf16>
+}

@@ -1,0 +1,154 @@
+// Rotary embedding against complex multiplication in f64.
+#include "codegen/cpu/Rope.h"
+
+#include "tests/numerics/CompiledKernel.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <complex>
+#include <cstring>
+#include <random>
+
+namespace {
+
+using namespace gradc::codegen;
+
+struct Tables {
+  std::vector<float> cosines, sines;
+  Tables(int64_t positions, int64_t half) {
+    for (int64_t t = 0; t < positions; ++t)
+      for (int64_t i = 0; i < half; ++i) {
+        double angle = t * std::pow(10000.0, -static_cast<double>(i) / half);
+        cosines.push_back(std::cos(angle));
+        sines.push_back(std::sin(angle));
+      }
+  }
+};
+
+std::vector<float> randomFloats(int64_t count) {
+  std::mt19937 random(3);
+  std::normal_distribution<float> normal;
+  std::vector<float> out(count);
+  for (float &x : out)
+    x = normal(random);
+  return out;
+}
+
+/// Element d of a head of the token'th token.
+int64_t place(const RopeSpec &s, const RopeSpec::Strides &to, int64_t token, int64_t head,
+              int64_t d) {
+  return token / s.seq * to.batch + token % s.seq * to.token + head * to.head + d;
+}
+
+std::vector<double> rotated(const RopeSpec &s, const std::vector<float> &x, int64_t tokens,
+                            const Tables &tables) {
+  std::vector<double> out;
+  int64_t half = s.headDim / 2;
+  for (int64_t token = 0; token < tokens; ++token)
+    for (int64_t h = 0; h < s.heads; ++h) {
+      std::vector<double> head(s.headDim);
+      for (int64_t i = 0; i < half; ++i) {
+        int64_t entry = token % s.seq * half + i;
+        std::complex<double> turn(tables.cosines[entry], tables.sines[entry]);
+        std::complex<double> pair(x[place(s, s.x, token, h, i)],
+                                  x[place(s, s.x, token, h, i + half)]);
+        pair *= s.inverse ? std::conj(turn) : turn;
+        head[i] = pair.real();
+        head[i + half] = pair.imag();
+      }
+      out.insert(out.end(), head.begin(), head.end());
+    }
+  return out;
+}
+
+std::vector<float> gather(const RopeSpec &s, const std::vector<float> &buffer, int64_t tokens) {
+  std::vector<float> out;
+  for (int64_t token = 0; token < tokens; ++token)
+    for (int64_t h = 0; h < s.heads; ++h)
+      for (int64_t d = 0; d < s.headDim; ++d)
+        out.push_back(buffer[place(s, s.out, token, h, d)]);
+  return out;
+}
+
+CompiledKernel compile(const RopeSpec &spec, const CpuTarget &target) {
+  return CompiledKernel(target, [&](mlir::OpBuilder &, mlir::ModuleOp m, llvm::StringRef name) {
+    emitRope(m, name, spec, target);
+  });
+}
+
+void run(const CompiledKernel &kernel, const RopeSpec &s, std::vector<float> &x, Tables &tables,
+         std::vector<float> &out, int64_t tokens, bool reversed = false) {
+  int64_t tasks = taskCount(s, tokens);
+  for (int64_t i = 0; i < tasks; ++i)
+    kernel.call({x.data(), tables.cosines.data(), tables.sines.data(), out.data()}, tokens,
+                reversed ? tasks - 1 - i : i);
+}
+
+void check(int64_t batch, int64_t seq, int64_t heads, int64_t headDim, bool inverse) {
+  // x is a slice of wider tokens; out is [batch, heads, seq, headDim].
+  int64_t perToken = (heads + 2) * headDim + 5, tokens = batch * seq;
+  RopeSpec spec{seq,
+                heads,
+                headDim,
+                inverse,
+                {seq * perToken, perToken, headDim},
+                {heads * seq * headDim, headDim, seq * headDim}};
+  std::vector<float> x = randomFloats(tokens * perToken);
+  Tables tables(seq + 3, headDim / 2);
+  std::vector<double> want = rotated(spec, x, tokens, tables);
+  for (const CpuTarget &target : hostTargets()) {
+    SCOPED_TRACE(testing::Message() << "B" << batch << " T" << seq << " H" << heads << " D"
+                                    << headDim << ", " << target.vectorBits << " bits");
+    CompiledKernel kernel = compile(spec, target);
+    ASSERT_TRUE(kernel);
+    std::vector<float> out(tokens * heads * headDim, NAN), again = out;
+    run(kernel, spec, x, tables, out, tokens);
+    std::vector<float> got = gather(spec, out, tokens);
+    for (size_t i = 0; i < want.size(); ++i)
+      ASSERT_NEAR(got[i], want[i], 2e-6) << "element " << i;
+    run(kernel, spec, x, tables, again, tokens, /*reversed=*/true);
+    EXPECT_EQ(std::memcmp(again.data(), out.data(), out.size() * 4), 0);
+  }
+}
+
+TEST(Rope, EqualsComplexMultiplication) {
+  for (bool inverse : {false, true})
+    for (int64_t headDim : {2, 10, 24, 32, 64, 80, 128})
+      check(2, 67, 3, headDim, inverse);
+  check(1, 1, 1, 64, false);
+}
+
+TEST(Rope, InPlaceLeavesTheRestAndInverseUndoesIt) {
+  int64_t seq = 65, heads = 2, headDim = 40, perToken = 3 * heads * headDim;
+  RopeSpec::Strides strides{seq * perToken, perToken, headDim};
+  RopeSpec spec{seq, heads, headDim, false, strides, strides};
+  std::vector<float> x = randomFloats(seq * perToken), original = x;
+  Tables tables(seq, headDim / 2);
+  std::vector<double> want = rotated(spec, x, seq, tables);
+  CompiledKernel forward = compile(spec, CpuTarget::host());
+  ASSERT_TRUE(forward);
+  run(forward, spec, x, tables, x, seq);
+  std::vector<float> got = gather(spec, x, seq);
+  for (size_t i = 0; i < want.size(); ++i)
+    ASSERT_NEAR(got[i], want[i], 2e-6);
+  for (size_t i = 0; i < x.size(); ++i)
+    if (static_cast<int64_t>(i) % perToken >= heads * headDim)
+      ASSERT_EQ(x[i], original[i]);
+
+  spec.inverse = true;
+  CompiledKernel backward = compile(spec, CpuTarget::host());
+  ASSERT_TRUE(backward);
+  run(backward, spec, x, tables, x, seq);
+  for (size_t i = 0; i < x.size(); ++i)
+    ASSERT_NEAR(x[i], original[i], 2e-6);
+}
+
+TEST(Rope, SpecsAreVerified) {
+  RopeSpec spec{4, 2, 6, false, {}, {}};
+  EXPECT_EQ(verify(spec), "");
+  spec.headDim = 5;
+  EXPECT_NE(verify(spec), "");
+}
+
+} // namespace

@@ -1,0 +1,188 @@
+// Row programs compiled and by reference.
+#include "tests/numerics/RowHarness.h"
+
+#include "codegen/cpu/RowProgram.h"
+
+#include "llvm/ADT/APFloat.h"
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <numeric>
+
+namespace gradc::row {
+
+namespace {
+
+const std::byte guardByte{0xa5};
+
+uint16_t encodeNarrow(Dtype dtype, double value) {
+  llvm::APFloat number(value);
+  bool lossy;
+  const llvm::fltSemantics &format =
+      dtype == Dtype::bf16 ? llvm::APFloat::BFloat() : llvm::APFloat::IEEEhalf();
+  number.convert(format, llvm::APFloat::rmNearestTiesToEven, &lossy);
+  return static_cast<uint16_t>(number.bitcastToAPInt().getZExtValue());
+}
+
+double decodeNarrow(Dtype dtype, uint16_t bits) {
+  const llvm::fltSemantics &format =
+      dtype == Dtype::bf16 ? llvm::APFloat::BFloat() : llvm::APFloat::IEEEhalf();
+  return llvm::APFloat(format, llvm::APInt(16, bits)).convertToDouble();
+}
+
+template <typename T> void put(std::byte *at, T value) { std::memcpy(at, &value, sizeof value); }
+template <typename T> T take(const std::byte *at) {
+  T value;
+  std::memcpy(&value, at, sizeof value);
+  return value;
+}
+
+} // namespace
+
+GuardedBuffer::GuardedBuffer(Dtype dtype, int64_t count)
+    : dtype(dtype), count(count), bytes(count * byteSize(dtype) + 2 * guard, guardByte) {}
+
+void GuardedBuffer::set(const Array &values) {
+  ASSERT_EQ(values.size(), count);
+  for (size_t i = 0; i < count; ++i) {
+    std::byte *at = bytes.data() + guard + i * byteSize(dtype);
+    if (dtype == Dtype::f32)
+      put(at, static_cast<float>(values[i]));
+    else if (dtype == Dtype::i32)
+      put(at, static_cast<int32_t>(values[i]));
+    else
+      put(at, encodeNarrow(dtype, values[i]));
+  }
+}
+
+Array GuardedBuffer::get() const {
+  Array values(count);
+  for (size_t i = 0; i < count; ++i) {
+    const std::byte *at = bytes.data() + guard + i * byteSize(dtype);
+    if (dtype == Dtype::f32)
+      values[i] = take<float>(at);
+    else if (dtype == Dtype::i32)
+      values[i] = take<int32_t>(at);
+    else
+      values[i] = decodeNarrow(dtype, take<uint16_t>(at));
+  }
+  return values;
+}
+
+bool GuardedBuffer::intact() const {
+  auto isGuard = [](std::byte byte) { return byte == guardByte; };
+  return std::all_of(bytes.begin(), bytes.begin() + guard, isGuard) &&
+         std::all_of(bytes.end() - guard, bytes.end(), isGuard);
+}
+
+RowKernel::RowKernel(const Program &program, const codegen::CpuTarget &target)
+    : program(program),
+      kernel(target, [&](mlir::OpBuilder &builder, mlir::ModuleOp module, llvm::StringRef name) {
+        codegen::emitRowProgram(builder, module, program, name, target);
+      }) {
+  EXPECT_EQ(verify(program), "");
+}
+
+std::vector<Array> RowKernel::run(int64_t extent, const std::vector<Array> &arrays,
+                                  std::vector<int64_t> order,
+                                  const std::vector<std::pair<int, int>> &sameMemory) const {
+  std::vector<GuardedBuffer> buffers;
+  for (size_t i = 0; i < program.buffers.size(); ++i) {
+    buffers.emplace_back(program.buffers[i].dtype, elementCount(program, i, extent));
+    buffers[i].set(arrays[i]);
+  }
+  std::vector<void *> pointers;
+  for (GuardedBuffer &buffer : buffers)
+    pointers.push_back(buffer.data());
+  for (auto [input, output] : sameMemory)
+    pointers[output] = pointers[input];
+  if (order.empty()) {
+    order.resize(taskCount(program, extent));
+    std::iota(order.begin(), order.end(), 0);
+  }
+  for (int64_t task : order)
+    kernel.call(pointers, extent, task);
+
+  std::vector<Array> results;
+  for (size_t i = 0; i < buffers.size(); ++i) {
+    EXPECT_TRUE(buffers[i].intact()) << "buffer " << i << " was overrun";
+    results.push_back(buffers[i].get());
+  }
+  for (auto [input, output] : sameMemory)
+    results[output] = results[input];
+  return results;
+}
+
+std::vector<Array> randomArrays(const Program &program, int64_t extent, uint64_t seed, double low,
+                                double high) {
+  std::mt19937_64 random(seed);
+  std::vector<Array> arrays;
+  for (size_t i = 0; i < program.buffers.size(); ++i) {
+    Dtype dtype = program.buffers[i].dtype;
+    Array array(elementCount(program, i, extent));
+    for (double &value : array) {
+      value = low + (high - low) * static_cast<double>(random() >> 11) * 0x1p-53;
+      value = dtype == Dtype::i32 ? std::floor(value) : roundTo(dtype, value);
+    }
+    arrays.push_back(std::move(array));
+  }
+  return arrays;
+}
+
+static bool isClose(double got, double want, Bound bound) {
+  if (std::isnan(want) || std::isnan(got))
+    return std::isnan(want) && std::isnan(got);
+  if (std::isinf(want) || std::isinf(got))
+    return got == want;
+  return std::fabs(got - want) <= bound.absolute + bound.relative * std::fabs(want);
+}
+
+void expectClose(const Array &got, const Array &want, Bound bound, const std::string &what) {
+  ASSERT_EQ(got.size(), want.size()) << what;
+  size_t bad = 0, first = 0;
+  for (size_t i = 0; i < got.size(); ++i)
+    if (!isClose(got[i], want[i], bound) && bad++ == 0)
+      first = i;
+  if (bad > 0)
+    ADD_FAILURE() << what << ": " << bad << " of " << got.size() << " differ, first [" << first
+                  << "]: got " << got[first] << ", want " << want[first];
+}
+
+void expectSame(const Array &got, const Array &want, const std::string &what) {
+  ASSERT_EQ(got.size(), want.size()) << what;
+  for (size_t i = 0; i < got.size(); ++i) {
+    bool bothNan = std::isnan(got[i]) && std::isnan(want[i]);
+    if (!bothNan && std::bit_cast<uint64_t>(got[i]) != std::bit_cast<uint64_t>(want[i])) {
+      ADD_FAILURE() << what << " [" << i << "]: got " << got[i] << ", want " << want[i];
+      return;
+    }
+  }
+}
+
+void checkAgainstReference(const Program &program, int64_t extent, const std::vector<Array> &arrays,
+                           Bound bound) {
+  ASSERT_EQ(verify(program), "");
+  std::vector<Array> want = arrays;
+  evaluate(program, extent, want);
+  for (const codegen::CpuTarget &target : codegen::hostTargets()) {
+    RowKernel kernel(program, target);
+    ASSERT_TRUE(kernel);
+    std::vector<Array> got = kernel.run(extent, arrays);
+    for (size_t i = 0; i < got.size(); ++i) {
+      Bound allowed = bound;
+      if (program.buffers[i].dtype == Dtype::bf16)
+        allowed.relative += 0x1p-7;
+      if (program.buffers[i].dtype == Dtype::f16)
+        allowed.relative += 0x1p-10;
+      expectClose(got[i], want[i], allowed,
+                  std::to_string(target.vectorBits) + " bits, columns " +
+                      std::to_string(program.columns) + ", extent " + std::to_string(extent) +
+                      ", buffer " + std::to_string(i));
+    }
+  }
+}
+
+} // namespace gradc::row

@@ -1,0 +1,150 @@
+// Token files: formats are detected and read exactly; truncated, lying and short ones are refused.
+#include "runtime/data/TokenSource.h"
+
+#include "tests/runtime/DataFixture.h"
+
+#include <cstring>
+
+namespace gradc::rt {
+namespace {
+
+template <typename Id> std::string raw(const std::vector<Id> &ids) {
+  return {reinterpret_cast<const char *>(ids.data()), ids.size() * sizeof(Id)};
+}
+
+std::string llmcHeader(int32_t magic, int32_t version, int32_t count) {
+  std::vector<int32_t> header(256);
+  header[0] = magic, header[1] = version, header[2] = count;
+  return raw(header);
+}
+
+std::vector<int32_t> readAll(const TokenSource &source, int64_t vocab) {
+  std::vector<int32_t> out(source.size());
+  EXPECT_TRUE(source.read(0, source.size(), out.data(), vocab).ok());
+  return out;
+}
+
+class DataTokenSource : public DataFixture {};
+
+TEST_F(DataTokenSource, TextIsBytes) {
+  auto source = openTokens(write("t.txt", "Az\xff\n"));
+  ASSERT_OK(source.status());
+  EXPECT_EQ((*source)->format(), TokenFormat::text);
+  EXPECT_EQ(readAll(**source, 256), (std::vector<int32_t>{65, 122, 255, 10}));
+}
+
+TEST_F(DataTokenSource, NanoGptIs16Bit) {
+  auto source = openTokens(write("train.bin", raw<uint16_t>({1, 50256, 65535})));
+  ASSERT_OK(source.status());
+  EXPECT_EQ((*source)->format(), TokenFormat::nanoGpt);
+  EXPECT_EQ(readAll(**source, 65536), (std::vector<int32_t>{1, 50256, 65535}));
+}
+
+TEST_F(DataTokenSource, LlmcIsKnownByItsMagic) {
+  auto narrow =
+      openTokens(write("n.anything", llmcHeader(20240520, 1, 3) + raw<uint16_t>({7, 8, 50256})));
+  ASSERT_OK(narrow.status());
+  EXPECT_EQ((*narrow)->format(), TokenFormat::llmc16Bit);
+  EXPECT_EQ(readAll(**narrow, 50257), (std::vector<int32_t>{7, 8, 50256}));
+
+  auto wide = openTokens(write("w.bin", llmcHeader(20240801, 7, 2) + raw<uint32_t>({128255, 3})));
+  ASSERT_OK(wide.status());
+  EXPECT_EQ((*wide)->format(), TokenFormat::llmc32Bit);
+  EXPECT_EQ(readAll(**wide, 128256), (std::vector<int32_t>{128255, 3}));
+}
+
+TEST_F(DataTokenSource, LlmcSizeMustMatchItsHeader) {
+  std::string header = llmcHeader(20240520, 1, 3);
+  for (const std::string &body : {raw<uint16_t>({1, 2}), raw<uint16_t>({1, 2, 3, 4}),
+                                  raw<uint16_t>({1, 2, 3}) + "x", std::string()})
+    EXPECT_ERROR(openTokens(write("l.bin", header + body)).status(), ExitCode::userError, "l.bin",
+                 "3 tokens", "1030");
+  EXPECT_ERROR(openTokens(write("l.bin", header.substr(0, 1000))).status(), ExitCode::userError,
+               "1000", "header");
+  EXPECT_ERROR(openTokens(write("l.bin", llmcHeader(20240520, 2, 1) + "ab")).status(),
+               ExitCode::userError, "version 2");
+  EXPECT_ERROR(openTokens(write("l.bin", llmcHeader(20240801, 1, 1) + "abcd")).status(),
+               ExitCode::userError, "version 1", "expected 7");
+  EXPECT_ERROR(openTokens(write("l.bin", llmcHeader(20240520, 1, -1) + "ab")).status(),
+               ExitCode::userError, "4294967295");
+}
+
+TEST_F(DataTokenSource, BadFilesAreRefused) {
+  EXPECT_ERROR(openTokens(folder).status(), ExitCode::userError, "no .bin");
+  EXPECT_ERROR(openTokens(path("gone.txt")).status(), ExitCode::userError, "gone.txt");
+  EXPECT_ERROR(openTokens(write("e.txt", "")).status(), ExitCode::userError, "e.txt", "empty");
+  EXPECT_ERROR(openTokens(write("odd.bin", "abc")).status(), ExitCode::userError, "odd.bin",
+               "3 bytes");
+  write("m.bin", "abcd");
+  write("m.idx", std::string("MMIDIDX\0\0rest", 13));
+  EXPECT_ERROR(openTokens(path("m.bin")).status(), ExitCode::userError, "Megatron");
+}
+
+TEST_F(DataTokenSource, ShortDataSaysHowMuchIsNeeded) {
+  std::string five = write("five.txt", "12345");
+  EXPECT_TRUE(openTokens(five, 4).ok());
+  EXPECT_ERROR(openTokens(five, 5).status(), ExitCode::userError, "five.txt", "5 tokens", "6 are");
+  EXPECT_TRUE(openTokens(write("two.txt", "ab"), 1).ok());
+  EXPECT_ERROR(openTokens(write("one.txt", "a"), 1).status(), ExitCode::userError, "2 are needed");
+  EXPECT_ERROR(openTokens(five, 0).status(), ExitCode::userError, "sequence length");
+  EXPECT_ERROR(openTokens(five, UINT64_MAX - 1).status(), ExitCode::userError, "five.txt");
+}
+
+TEST_F(DataTokenSource, IdsBeyondTheVocabNameFileAndPosition) {
+  auto source = openTokens(write("v.bin", raw<uint16_t>({1, 2, 60000, 3})));
+  ASSERT_OK(source.status());
+  int32_t out[4];
+  EXPECT_ERROR((*source)->read(1, 3, out, 50257), ExitCode::userError, "v.bin", "60000",
+               "position 2", "50257", "retokenise");
+  EXPECT_TRUE((*source)->read(0, 2, out, 50257).ok());
+  EXPECT_TRUE((*source)->read(0, 4, out, 60001).ok());
+  EXPECT_FALSE((*source)->read(0, 4, out, 60000).ok());
+
+  auto wide = openTokens(write("w.bin", llmcHeader(20240801, 7, 2) + raw<uint32_t>({1, 1u << 31})));
+  ASSERT_OK(wide.status());
+  EXPECT_ERROR((*wide)->read(0, 2, out, INT64_MAX), ExitCode::userError, "2147483648");
+  auto text = openTokens(write("t.txt", "a\x80"));
+  ASSERT_OK(text.status());
+  EXPECT_ERROR((*text)->read(0, 2, out, 128), ExitCode::userError, "128", "bytes");
+}
+
+TEST_F(DataTokenSource, RangesBeyondTheEndAreADefect) {
+  auto source = openTokens(write("t.txt", "abcd"));
+  ASSERT_OK(source.status());
+  int32_t out[4];
+  EXPECT_ERROR((*source)->read(2, 3, out, 256), ExitCode::defect, "t.txt");
+  EXPECT_ERROR((*source)->read(UINT64_MAX, 2, out, 256), ExitCode::defect, "t.txt");
+  EXPECT_TRUE((*source)->read(4, 0, out, 256).ok());
+}
+
+TEST_F(DataTokenSource, AFolderIsJoinedInSortedOrder) {
+  write("b.bin", raw<uint16_t>({3, 4, 700}));
+  write("a.bin", raw<uint16_t>({1, 2}));
+  write("c.bin", llmcHeader(20240801, 7, 2) + raw<uint32_t>({5, 6}));
+  write("z.txt", "ignored");
+  auto source = openTokens(folder);
+  ASSERT_OK(source.status());
+  std::vector<int32_t> expected = {1, 2, 3, 4, 700, 5, 6};
+  EXPECT_EQ(readAll(**source, 701), expected);
+  for (uint64_t begin = 0; begin <= expected.size(); ++begin)
+    for (uint64_t count = 0; begin + count <= expected.size(); ++count) {
+      std::vector<int32_t> out(count);
+      ASSERT_OK((*source)->read(begin, count, out.data(), 701));
+      EXPECT_TRUE(std::equal(out.begin(), out.end(), expected.begin() + begin));
+    }
+  int32_t out[7];
+  EXPECT_ERROR((*source)->read(0, 7, out, 700), ExitCode::userError, "b.bin", "position 2");
+}
+
+TEST_F(DataTokenSource, AFolderOfTexts) {
+  write("2.txt", "cd");
+  write("1.txt", "ab");
+  auto source = openTokens(folder);
+  ASSERT_OK(source.status());
+  EXPECT_EQ(readAll(**source, 256), (std::vector<int32_t>{'a', 'b', 'c', 'd'}));
+  write("3.txt", "");
+  EXPECT_ERROR(openTokens(folder).status(), ExitCode::userError, "3.txt", "empty");
+}
+
+} // namespace
+} // namespace gradc::rt

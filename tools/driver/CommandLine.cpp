@@ -1,0 +1,207 @@
+// The command line of gradc: flags to requests, results to text.
+#include "tools/driver/CommandLine.h"
+#include "passes/Optimizers.h"
+#include "tools/driver/Compile.h"
+#include "tools/driver/Report.h"
+
+#include <CLI/CLI.hpp>
+
+namespace gradc {
+namespace {
+
+int fail(const Failure &failure) {
+  llvm::errs() << "error: " << failure.message << "\n";
+  return static_cast<int>(failure.code);
+}
+
+/// Flags of the contract whose other values later versions bring; refused by name, never ignored.
+struct FixedFlags {
+  std::string precision = "fp32", recompute = "none", memoryBudget, mesh, schedule, target = "cpu";
+  int zero = 0;
+  bool emulate = false, deterministic = false;
+
+  void add(CLI::App &app) {
+    app.add_option("--precision", precision, "Compute type: fp32")->capture_default_str();
+    app.add_option("--recompute", recompute, "Activation recompute: none")->capture_default_str();
+    app.add_option("--memory-budget", memoryBudget, "Not in this version");
+    app.add_option("--mesh", mesh, "Devices, e.g. dp=1: one device in this version");
+    app.add_option("--zero", zero, "Sharding of state: 0")->capture_default_str();
+    app.add_option("--schedule", schedule, "Not in this version");
+    app.add_option("--target", target, "What to compile for: cpu")->capture_default_str();
+    app.add_flag("--emulate", emulate, "Not in this version");
+    app.add_flag("--deterministic", deterministic, "Results are bit-reproducible with or without it");
+  }
+
+  Failure check() const {
+    auto refuse = [](const std::string &flag, const std::string &mend) {
+      return Failure{Exit::userError, flag + " is not implemented in this version; " + mend};
+    };
+    if (precision != "fp32")
+      return refuse("--precision " + precision, "use --precision fp32");
+    if (recompute != "none" || !memoryBudget.empty())
+      return refuse("recompute", "use --recompute none without --memory-budget");
+    for (llvm::StringRef axis : llvm::split(mesh, ','))
+      if (!axis.empty() && axis.split('=').second != "1")
+        return refuse("--mesh " + mesh, "use one device: dp=1");
+    if (zero != 0 || !schedule.empty())
+      return refuse("sharding (--zero, --schedule)", "leave both out");
+    if (target != "cpu" || emulate)
+      return refuse("--target " + target + (emulate ? " --emulate" : ""), "use --target cpu");
+    return {};
+  }
+};
+
+/// The flags that compile and plan share.
+struct ModelFlags {
+  CompileRequest request;
+  FixedFlags fixed;
+  int64_t microBatch = 0, seq = 0;
+  std::string fuse = "on", dropout = "config";
+
+  void add(CLI::App &app) {
+    app.add_option("MODEL", request.model, "A config.json, a folder holding one, or an .mlir module")
+        ->required();
+    app.add_option("--micro-batch", microBatch, "Sequences of one microbatch (default 1)")
+        ->check(CLI::Range(int64_t{1}, int64_t{1} << 20));
+    app.add_option("--seq", seq, "Tokens of a sequence (default: the model's positions, at most 1024)")
+        ->check(CLI::Range(int64_t{1}, int64_t{1} << 24));
+    app.add_option("--grad-accum", request.passes.gradAccum, "Microbatches of a step")
+        ->check(CLI::Range(int64_t{1}, int64_t{1} << 20))
+        ->capture_default_str();
+    app.add_option("--optimizer", request.passes.optimizer, "One of " + optimizerNames())
+        ->capture_default_str();
+    app.add_option("--fuse", fuse, "Fusion of row ops: on or off")
+        ->check(CLI::IsMember({"on", "off"}))
+        ->capture_default_str();
+    app.add_option("--dropout", dropout, "config (what config.json says) or off")
+        ->check(CLI::IsMember({"config", "off"}))
+        ->capture_default_str();
+    app.add_option("--init", request.init, "Initialisation: family, normal, xavier, kaiming, orthogonal")
+        ->check(CLI::IsMember({"family", "normal", "xavier", "kaiming", "orthogonal"}))
+        ->capture_default_str();
+    fixed.add(app);
+  }
+
+  Failure finish() {
+    if (Failure failure = fixed.check())
+      return failure;
+    if (!findOptimizer(request.passes.optimizer))
+      return {Exit::userError, "--optimizer " + request.passes.optimizer +
+                                   " is not known; use one of " + optimizerNames()};
+    if (microBatch > 0)
+      request.import.microBatch = microBatch;
+    if (seq > 0)
+      request.import.seq = seq;
+    request.import.dropout = dropout == "off" ? DropoutPolicy::off : DropoutPolicy::asConfigured;
+    request.passes.fuse = fuse == "on";
+    return {};
+  }
+};
+
+Failure setPhase(const std::string &name, const char *flag, std::optional<Phase> &phase) {
+  if (name.empty())
+    return {};
+  phase = findPhase(name);
+  if (phase)
+    return {};
+  std::string names;
+  for (const PhaseInfo &info : phases())
+    names += (names.empty() ? "" : ", ") + info.name.str();
+  return {Exit::userError, std::string(flag) + " " + name + " is no phase; use one of " + names};
+}
+
+/// gradc compile
+struct CompileCommand {
+  ModelFlags flags;
+  std::string from, to;
+
+  explicit CompileCommand(CLI::App &app) {
+    flags.add(app);
+    CompileRequest &request = flags.request;
+    app.add_option("-o,--output", request.output, "The executable (or file) to write")->required();
+    app.add_option("--emit", request.emit, "What to write: nn, exec, llvm or exe")
+        ->check(CLI::IsMember({"nn", "exec", "llvm", "exe"}))
+        ->capture_default_str();
+    app.add_option("--compile-to", to, "Stop after this phase and write its module");
+    app.add_option("--compile-from", from, "MODEL is a module written after this phase");
+    app.add_option("--dump-phases", request.dumpFolder, "Folder for the module after each phase");
+    app.add_flag("--timing", request.timing, "Print the seconds of each phase");
+  }
+
+  int run() {
+    Failure failure = flags.finish();
+    if (!failure)
+      failure = setPhase(from, "--compile-from", flags.request.from);
+    if (!failure)
+      failure = setPhase(to, "--compile-to", flags.request.to);
+    if (failure)
+      return fail(failure);
+    Compiler compiler(flags.request);
+    if (Failure failed = compiler.compile())
+      return fail(failed);
+    if (!flags.request.to && flags.request.emit == "exe")
+      printSummary(compiler, flags.request, llvm::outs());
+    if (flags.request.timing)
+      printTimings(compiler, llvm::outs());
+    return 0;
+  }
+};
+
+/// gradc plan
+struct PlanCommand {
+  ModelFlags flags;
+  bool json = false;
+  std::string device;
+  int64_t nodes = 1;
+
+  explicit PlanCommand(CLI::App &app) {
+    flags.add(app);
+    app.add_flag("--json", json, "Print one JSON object");
+    app.add_option("--device", device, "Not in this version");
+    app.add_option("--nodes", nodes, "Not in this version: 1")->capture_default_str();
+  }
+
+  int run() {
+    if (Failure failure = flags.finish())
+      return fail(failure);
+    if (!device.empty() || nodes != 1)
+      return fail({Exit::userError,
+                   "--device and --nodes are not implemented in this version; leave both out"});
+    Compiler compiler(flags.request);
+    if (Failure failure = compiler.plan())
+      return fail(failure);
+    printPlan(compiler, flags.request, json, llvm::outs());
+    return 0;
+  }
+};
+
+} // namespace
+
+int runCommandLine(int argc, char **argv) {
+  CLI::App app("gradc compiles a model definition to an executable that trains it");
+  app.set_version_flag("--version", "gradc " GRADC_VERSION);
+  app.require_subcommand(1);
+  CLI::App *compile = app.add_subcommand("compile", "Compile a model definition to an executable");
+  CLI::App *plan = app.add_subcommand("plan", "Parameters, FLOPs and memory; builds nothing");
+  CLI::App *explain = app.add_subcommand("explain", "What an executable was made of");
+  CompileCommand compileCommand(*compile);
+  PlanCommand planCommand(*plan);
+  std::string explained;
+  explain->add_option("EXE", explained, "A compiled executable")->required();
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError &error) {
+    if (error.get_exit_code() == 0) // --help, --version
+      return app.exit(error);
+    return fail({Exit::userError, std::string(error.what()) + "; see gradc --help"});
+  }
+  if (*compile)
+    return compileCommand.run();
+  if (*plan)
+    return planCommand.run();
+  if (Failure failure = printExplanation(explained, llvm::outs()))
+    return fail(failure);
+  return 0;
+}
+
+} // namespace gradc

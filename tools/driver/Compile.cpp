@@ -1,0 +1,179 @@
+// A compile from model definition to executable, phase by phase.
+#include "tools/driver/Compile.h"
+#include "codegen/Link.h"
+#include "codegen/cpu/ObjectFile.h"
+#include "codegen/host/StepProgram.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Pass/PassManager.h"
+
+#include "llvm/IR/LLVMContext.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <chrono>
+
+using namespace mlir;
+
+namespace gradc {
+namespace {
+
+std::string oneLine(llvm::Error error) {
+  std::string text = llvm::toString(std::move(error));
+  return text.substr(0, text.find('\n'));
+}
+
+/// The phase whose module `emit` prints, for kinds that are IR.
+std::optional<Phase> phaseOfEmit(llvm::StringRef emit) {
+  if (emit == "nn")
+    return Phase::import;
+  if (emit == "exec")
+    return Phase::memoryPlan;
+  return std::nullopt;
+}
+
+} // namespace
+
+Compiler::Compiler(CompileRequest asked)
+    : request(std::move(asked)),
+      context(std::make_unique<MLIRContext>(MLIRContext::Threading::DISABLED)) {
+  context->loadDialect<func::FuncDialect, nn::NnDialect, exec::ExecDialect>();
+  context->getDiagEngine().registerHandler([this](Diagnostic &diagnostic) {
+    if (diagnostic.getSeverity() == DiagnosticSeverity::Error && firstDiagnostic.empty()) {
+      llvm::raw_string_ostream stream(firstDiagnostic);
+      if (!isa<UnknownLoc>(diagnostic.getLocation()))
+        stream << diagnostic.getLocation() << ": ";
+      stream << diagnostic;
+    }
+    return success();
+  });
+  if (std::optional<Phase> phase = phaseOfEmit(request.emit); phase && !request.to)
+    request.to = phase;
+}
+
+Failure Compiler::diagnosed(Exit code, const std::string &fallback) {
+  std::string text = firstDiagnostic.empty() ? fallback : firstDiagnostic;
+  return {code, text.substr(0, text.find('\n'))};
+}
+
+Failure Compiler::timed(Phase phase, llvm::function_ref<Failure()> work) {
+  auto begin = std::chrono::steady_clock::now();
+  Failure failure = work();
+  seconds.push_back(
+      {phase, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count()});
+  if (failure || request.dumpFolder.empty() || phase >= Phase::codegen)
+    return failure;
+  std::string name;
+  llvm::raw_string_ostream(name) << static_cast<int>(phase) + 1 << "-"
+                                 << phases()[static_cast<size_t>(phase)].name << ".mlir";
+  if (std::error_code error = llvm::sys::fs::create_directories(request.dumpFolder))
+    return {Exit::machineFault, request.dumpFolder + ": cannot be made: " + error.message()};
+  return writeModule(request.dumpFolder + "/" + name);
+}
+
+Failure Compiler::import() {
+  llvm::Expected<ImportedModel> imported = importModel(request.model, request.import, *context);
+  if (!imported)
+    return {Exit::userError, oneLine(imported.takeError())};
+  model = std::move(*imported);
+  return {};
+}
+
+Failure Compiler::runPasses(Phase phase) {
+  PassManager passes(context.get());
+  buildPhase(phase, passes, request.passes, library);
+  if (failed(passes.run(module())))
+    // A model of the user's own can be at fault as much as we can; a config.json cannot.
+    return diagnosed(model.info.config.empty() ? Exit::userError : Exit::defect,
+                     "phase " + phases()[static_cast<size_t>(phase)].name.str() + " failed");
+  return {};
+}
+
+Failure Compiler::plan() {
+  for (const PhaseInfo &info : phases()) {
+    if (info.phase >= Phase::codegen || (request.to && info.phase > *request.to))
+      break;
+    if (request.from && info.phase <= *request.from && info.phase != Phase::import)
+      continue;
+    Failure failure = timed(info.phase, [&] {
+      return info.phase == Phase::import ? import() : runPasses(info.phase);
+    });
+    if (failure)
+      return failure;
+  }
+  return {};
+}
+
+Failure Compiler::compile() {
+  if (Failure failure = plan())
+    return failure;
+  if (request.to && *request.to <= Phase::memoryPlan)
+    return writeModule(request.output);
+  return request.emit == "llvm" ? emitLlvm() : generate();
+}
+
+codegen::CompileFlags Compiler::flags() const {
+  return {model.info.microBatch, model.info.seq,   request.passes.gradAccum,
+          request.passes.optimizer, request.init, request.passes.fuse};
+}
+
+Failure Compiler::generate() {
+  std::string object = request.output + ".o";
+  Failure failure = timed(Phase::codegen, [&]() -> Failure {
+    std::string metadata = codegen::executableMetadata(module(), flags(), target);
+    auto kernels = codegen::emitKernels(module(), target);
+    if (failed(kernels))
+      return diagnosed(Exit::defect, "kernels cannot be emitted");
+    llvm::Error error = codegen::writeObjectFile(**kernels, target, object, [&](llvm::Module &out) {
+      codegen::emitStepProgram(module(), metadata, out);
+    });
+    return error ? Failure{Exit::machineFault, oneLine(std::move(error))} : Failure{};
+  });
+  if (!failure && request.to != Phase::codegen)
+    failure = timed(Phase::link, [&]() -> Failure {
+      llvm::Error error = codegen::linkExecutable(object, request.output);
+      return error ? Failure{Exit::machineFault, oneLine(std::move(error))} : Failure{};
+    });
+  if (request.to != Phase::codegen || failure)
+    llvm::sys::fs::remove(object);
+  return failure;
+}
+
+Failure Compiler::emitLlvm() {
+  return timed(Phase::codegen, [&]() -> Failure {
+    auto kernels = codegen::emitKernels(module(), target);
+    if (failed(kernels))
+      return diagnosed(Exit::defect, "kernels cannot be emitted");
+    llvm::LLVMContext llvmContext;
+    auto translated = codegen::lowerToLlvmIr(**kernels, target, llvmContext);
+    if (!translated)
+      return {Exit::defect, oneLine(translated.takeError())};
+    std::error_code error;
+    llvm::raw_fd_ostream file(request.output, error);
+    if (error)
+      return {Exit::machineFault, request.output + ": cannot be written: " + error.message()};
+    (*translated)->print(file, nullptr);
+    return {};
+  });
+}
+
+Failure Compiler::writeModule(const std::string &path) {
+  std::error_code error;
+  llvm::raw_fd_ostream file(path, error);
+  if (error)
+    return {Exit::machineFault, path + ": cannot be written: " + error.message()};
+  OpPrintingFlags printing;
+  printing.elideLargeElementsAttrs(64);
+  module()->print(file, request.to ? OpPrintingFlags() : printing);
+  file << "\n";
+  file.close();
+  if (file.has_error()) {
+    error = file.error();
+    file.clear_error();
+    return {Exit::machineFault, path + ": cannot be written: " + error.message()};
+  }
+  return {};
+}
+
+} // namespace gradc

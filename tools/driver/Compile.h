@@ -1,0 +1,58 @@
+// A compile from model definition to executable, phase by phase.
+#pragma once
+
+#include "codegen/Metadata.h"
+#include "codegen/cpu/KernelFamilies.h"
+#include "frontend/Import.h"
+#include "passes/Pipelines.h"
+#include "tools/driver/Failure.h"
+
+namespace gradc {
+
+/// What the command line asks of a compile.
+struct CompileRequest {
+  std::string model;  ///< a config.json, a folder holding one, or an .mlir module
+  std::string output; ///< the executable, or the file for emit other than exe
+  ImportOptions import;
+  Options passes;
+  std::string init = "family";
+  std::string emit = "exe"; ///< nn, exec, llvm or exe
+  std::optional<Phase> from, to;
+  std::string dumpFolder; ///< empty: no dumps
+  bool timing = false;
+};
+
+class Compiler {
+public:
+  explicit Compiler(CompileRequest request);
+
+  /// Everything up to and including the memory plan.
+  Failure plan();
+  /// plan(), then codegen and link, or the file that `emit` asks for.
+  Failure compile();
+
+  mlir::ModuleOp module() const { return *model.module; }
+  const ModelInfo &info() const { return model.info; }
+  /// For each phase that ran, its seconds.
+  llvm::ArrayRef<std::pair<Phase, double>> timings() const { return seconds; }
+
+private:
+  Failure import();
+  Failure runPasses(Phase phase);
+  Failure generate();
+  Failure emitLlvm();
+  Failure writeModule(const std::string &path);
+  Failure timed(Phase phase, llvm::function_ref<Failure()> work);
+  codegen::CompileFlags flags() const;
+  Failure diagnosed(Exit code, const std::string &fallback);
+
+  CompileRequest request;
+  codegen::CpuTarget target = codegen::CpuTarget::host();
+  codegen::CpuKernelLibrary library;
+  std::unique_ptr<mlir::MLIRContext> context;
+  ImportedModel model;
+  std::string firstDiagnostic;
+  llvm::SmallVector<std::pair<Phase, double>> seconds;
+};
+
+} // namespace gradc

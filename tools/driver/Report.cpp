@@ -1,0 +1,133 @@
+// What gradc prints.
+#include "tools/driver/Report.h"
+
+#include "llvm/Object/ELFObjectFile.h"
+#include "llvm/Object/ObjectFile.h"
+#include "llvm/Support/Format.h"
+#include "llvm/Support/JSON.h"
+#include "llvm/Support/MemoryBuffer.h"
+
+using namespace mlir;
+
+namespace gradc {
+namespace {
+
+std::string bytes(int64_t count) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  if (count >= int64_t{1} << 30)
+    stream << llvm::format("%.2f GiB", static_cast<double>(count) / (int64_t{1} << 30));
+  else
+    stream << llvm::format("%.1f MiB", static_cast<double>(count) / (int64_t{1} << 20));
+  return text;
+}
+
+/// A number with a space between each three digits.
+std::string grouped(int64_t number) {
+  std::string digits = std::to_string(number);
+  for (int64_t at = static_cast<int64_t>(digits.size()) - 3; at > 0; at -= 3)
+    digits.insert(static_cast<size_t>(at), " ");
+  return digits;
+}
+
+int64_t planned(const Compiler &compiler, llvm::StringRef name) {
+  auto plan = compiler.module()->getAttrOfType<DictionaryAttr>("gradc.plan");
+  return plan.getAs<IntegerAttr>(name).getInt();
+}
+
+void printMemory(const Compiler &compiler, const CompileRequest &request, llvm::raw_ostream &out) {
+  codegen::MemoryByKind memory = codegen::memoryByKind(compiler.module());
+  int64_t tokens = compiler.info().microBatch * compiler.info().seq * request.passes.gradAccum;
+  out << "model        " << compiler.info().family << ", " << grouped(memory.parameters / 4)
+      << " parameters\n";
+  out << "step         " << request.passes.gradAccum << " x " << compiler.info().microBatch << " x "
+      << compiler.info().seq << " = " << grouped(tokens) << " tokens, "
+      << llvm::format("%.1f GFLOP", static_cast<double>(planned(compiler, "flops")) / 1e9) << "\n";
+  out << "memory       parameters " << bytes(memory.parameters) << ", optimizer "
+      << bytes(memory.optimizer) << ", gradients " << bytes(memory.gradients) << ", activations "
+      << bytes(memory.activations) << ", workspace " << bytes(memory.workspace) << "\n";
+  out << "peak         " << bytes(memory.peak) << " (arena " << bytes(planned(compiler, "arena_bytes"))
+      << ", " << llvm::format("%.1f %%", 100.0 * static_cast<double>(planned(compiler, "arena_bytes")) /
+                                             static_cast<double>(std::max<int64_t>(
+                                                 1, planned(compiler, "arena_lower_bound"))))
+      << " of its lower bound)\n";
+}
+
+} // namespace
+
+void printSummary(const Compiler &compiler, const CompileRequest &request, llvm::raw_ostream &out) {
+  printMemory(compiler, request, out);
+  int64_t kernels = 0, launches = 0, products = 0;
+  for (auto kernel : compiler.module().getOps<exec::KernelOp>()) {
+    (void)kernel;
+    ++kernels;
+  }
+  for (auto program : compiler.module().getOps<exec::ProgramOp>())
+    if (program.getSymName() == "train_step")
+      program.walk([&](Operation *op) {
+        launches += isa<exec::LaunchOp>(op);
+        products += isa<exec::GemmOp>(op);
+      });
+  double total = 0;
+  for (auto &[phase, time] : compiler.timings())
+    total += time;
+  out << "kernels      " << kernels << " distinct; a step launches " << launches << " and "
+      << products << " matrix products\n";
+  out << "wrote        " << request.output << " in " << llvm::format("%.1f s", total) << "\n";
+}
+
+void printPlan(const Compiler &compiler, const CompileRequest &request, bool json,
+               llvm::raw_ostream &out) {
+  if (!json)
+    return printMemory(compiler, request, out);
+  codegen::MemoryByKind memory = codegen::memoryByKind(compiler.module());
+  int64_t tokens = compiler.info().microBatch * compiler.info().seq * request.passes.gradAccum;
+  int64_t flops = planned(compiler, "flops");
+  // Step time and MFU come with the machine model; null says that they are not known.
+  llvm::json::Object root{{"parameters", memory.parameters / 4},
+                          {"flops_per_token", flops / std::max<int64_t>(1, tokens)},
+                          {"flops_per_step", flops},
+                          {"memory", llvm::json::Object{{"parameters", memory.parameters},
+                                                        {"gradients", memory.gradients},
+                                                        {"optimizer", memory.optimizer},
+                                                        {"activations", memory.activations},
+                                                        {"workspace", memory.workspace},
+                                                        {"peak", memory.peak}}},
+                          {"step_seconds", nullptr},
+                          {"mfu", nullptr}};
+  out << llvm::json::Value(std::move(root)) << "\n";
+}
+
+void printTimings(const Compiler &compiler, llvm::raw_ostream &out) {
+  for (auto &[phase, time] : compiler.timings())
+    out << llvm::format("%9.3f s  ", time) << phases()[static_cast<size_t>(phase)].name << "\n";
+}
+
+Failure printExplanation(const std::string &executable, llvm::raw_ostream &out) {
+  auto file = llvm::object::ObjectFile::createObjectFile(executable);
+  if (!file)
+    return {Exit::userError,
+            executable + ": " + llvm::toString(file.takeError()) + "; name a compiled executable"};
+  for (const llvm::object::SectionRef &section : file->getBinary()->sections()) {
+    llvm::Expected<llvm::StringRef> name = section.getName();
+    if (!name || *name != ".gradc.metadata") {
+      llvm::consumeError(name.takeError());
+      continue;
+    }
+    llvm::Expected<llvm::StringRef> contents = section.getContents();
+    if (!contents)
+      return {Exit::userError, executable + ": " + llvm::toString(contents.takeError())};
+    llvm::Expected<llvm::json::Value> parsed = llvm::json::parse(contents->rtrim('\0'));
+    if (!parsed)
+      return {Exit::userError, executable + ": damaged metadata: " + llvm::toString(parsed.takeError())};
+    llvm::json::Object &root = *parsed->getAsObject();
+    std::string program = root.getString("exec").value_or("").str();
+    for (llvm::StringRef noise : {"exec", "state", "gradients"})
+      root.erase(noise);
+    out << llvm::formatv("{0:2}\n\n", *parsed) << program;
+    return {};
+  }
+  return {Exit::userError, executable + ": holds no gradc metadata; name an executable that gradc compiled"};
+}
+
+} // namespace gradc
