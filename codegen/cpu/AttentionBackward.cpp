@@ -33,14 +33,15 @@ public:
 private:
   /// Queries are relative to the superblock, which begins at token `superFirst`.
   struct Blocks {
-    Value firstKey, superFirst, firstQuery, queries;
+    Value firstKey, superFirst, firstQuery;
+    Value live, queries; ///< rows that exist and see a key, and the same in whole units
   };
 
   void allocate();
   void share(const Share &share);
   void queryHead(const Share &share, Value head);
   void superblock(const Share &share, Value first);
-  void rowConstants(Value first, Value count, Value padded);
+  void rowConstants(Value first, Value count);
   void keyBlock(const Share &share, Value firstKey, Value superFirst, Value superQueries);
   void scores(const Blocks &blocks);
   void scoreGradients(const Blocks &blocks);
@@ -169,7 +170,7 @@ void BackwardEmitter::superblock(const Share &share, Value first) {
   queriesNotFinite =
       k.either(packRows(k, tiling, q, range, spec.scale * std::numbers::log2e, packedQ),
                packRows(k, tiling, dOut, range, 1, packedDOut));
-  rowConstants(first, count, padded);
+  rowConstants(first, count);
   if (share.queryGradients)
     zeroScratch(k, sumsDq, k.mul(padded, tiling.width));
 
@@ -186,9 +187,9 @@ void BackwardEmitter::superblock(const Share &share, Value first) {
     storeQueryGradients(first, count);
 }
 
-/// Of each row: lse in base 2, and rowsum(dO O). Rows that see no key, and padding, get an lse of
-/// +inf, which makes all of their weights zero.
-void BackwardEmitter::rowConstants(Value first, Value count, Value padded) {
+/// Of each row: lse in base 2, and rowsum(dO O). Rows that see no key get an lse of +inf, which
+/// makes all of their weights zero.
+void BackwardEmitter::rowConstants(Value first, Value count) {
   double infinity = std::numeric_limits<double>::infinity();
   k.forRange(0, count, 1, [&](Value i) {
     Value token = k.add(first, i), row = k.at(out.base, k.mul(token, out.stride));
@@ -202,10 +203,6 @@ void BackwardEmitter::rowConstants(Value first, Value count, Value padded) {
     Value empty = k.equalF(log, k.v.constant(k.v.f32, -infinity));
     Value base2 = k.v.mul(log, k.v.constant(k.v.f32, std::numbers::log2e));
     k.store(k.select(empty, k.v.constant(k.v.f32, infinity), base2), k.at(rowLse, i));
-  });
-  k.forRange(count, padded, 1, [&](Value i) {
-    k.store(k.v.constant(k.v.f32, infinity), k.at(rowLse, i));
-    k.store(k.v.constant(k.v.f32, 0), k.at(rowDelta, i));
   });
 }
 
@@ -229,7 +226,7 @@ void BackwardEmitter::keyBlock(const Share &share, Value firstKey, Value superFi
   }
   k.forRange(low, high, backwardQueryBlock, [&](Value query) {
     Value count = k.minimum(k.sub(high, query), backwardQueryBlock);
-    Blocks blocks{firstKey, superFirst, query, k.roundUp(count, rowUnit())};
+    Blocks blocks{firstKey, superFirst, query, count, k.roundUp(count, rowUnit())};
     scores(blocks);
     scoreGradients(blocks);
     if (share.keyGradients)
@@ -265,13 +262,16 @@ void BackwardEmitter::scoreGradients(const Blocks &blocks) {
   if (spec.masked())
     needed = k.either(needed, k.less(k.add(first, 1), beyond));
   if (spec.window > 0) {
-    Value last = k.add(first, k.sub(blocks.queries, 1));
+    Value last = k.add(first, k.sub(blocks.live, 1));
     needed = k.either(needed, k.less(k.add(blocks.firstKey, spec.window - 1), last));
   }
   auto rows = [&](bool masked) {
-    k.forRange(0, blocks.queries, 1, [&](Value i) { scoreGradientRow(blocks, i, masked); });
+    k.forRange(0, blocks.live, 1, [&](Value i) { scoreGradientRow(blocks, i, masked); });
   };
   k.ifTrue(needed, [&] { rows(true); }, [&] { rows(false); });
+  Value padding = k.mul(k.sub(blocks.queries, blocks.live), backwardKeyBlock);
+  zeroScratch(k, tileRow(p, blocks.live), padding);
+  zeroScratch(k, tileRow(dS, blocks.live), padding);
 }
 
 void BackwardEmitter::scoreGradientRow(const Blocks &blocks, Value i, bool masked) {

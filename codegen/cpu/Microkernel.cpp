@@ -62,18 +62,7 @@ void emitStep(KernelBuilder &k, const TileSpec &spec, Carried &carried, int64_t 
 
 void emitTile(KernelBuilder &k, const TileSpec &spec) {
   Value c = k.parameter(3);
-  Carried start{SmallVector<Value>(spec.rows * spec.vectors, k.reals(0)), k.parameter(1),
-                k.parameter(2)};
-  auto sums = k.forRange(k.index(0), k.parameter(0), spec.depthUnit, start.flat(),
-                         [&](Value, ArrayRef<Value> values) {
-                           Carried carried = Carried::of(values);
-                           for (int64_t step = 0; step < spec.depthUnit; ++step)
-                             emitStep(k, spec, carried, step);
-                           int64_t a = spec.aTransposed ? spec.aStride : 1;
-                           carried.a = k.at(carried.a, spec.depthUnit * a);
-                           carried.b = k.at(carried.b, spec.depthUnit * spec.bStride);
-                           return carried.flat();
-                         });
+  auto sums = emitTileSums(k, spec, {k.parameter(0), k.parameter(1), k.parameter(2), {}});
   // C is only touched here: loading it before the loop would delay the first multiply-adds.
   for (int64_t i = 0; i < spec.rows; ++i)
     for (int64_t j = 0; j < spec.vectors; ++j) {
@@ -84,6 +73,22 @@ void emitTile(KernelBuilder &k, const TileSpec &spec) {
 }
 
 } // namespace
+
+SmallVector<Value> emitTileSums(KernelBuilder &k, const TileSpec &spec,
+                                const TileOperands &operands) {
+  Carried start{SmallVector<Value>(spec.rows * spec.vectors, k.reals(0)), operands.a, operands.b};
+  auto values = k.forRange(k.index(0), operands.depth, spec.depthUnit, start.flat(),
+                           [&](Value, ArrayRef<Value> values) {
+                             Carried carried = Carried::of(values);
+                             for (int64_t step = 0; step < spec.depthUnit; ++step)
+                               emitStep(k, spec, carried, step);
+                             int64_t a = spec.aTransposed ? spec.aStride : 1;
+                             carried.a = k.at(carried.a, spec.depthUnit * a);
+                             carried.b = k.at(carried.b, spec.depthUnit * spec.bStride);
+                             return carried.flat();
+                           });
+  return Carried::of(values).sums;
+}
 
 func::FuncOp tileFunction(KernelBuilder &k, const TileSpec &spec) {
   std::string name =

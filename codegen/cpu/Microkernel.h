@@ -40,10 +40,16 @@ llvm::SmallVector<ColumnTile> columnTiles(const CpuTarget &target, int64_t colum
 /// The function (i64 depth, ptr a, ptr b, ptr c) of a tile in k's module, made where it is missing.
 mlir::func::FuncOp tileFunction(KernelBuilder &k, const TileSpec &spec);
 
-/// One call of a tile function.
+/// What a tile works on; c is null where only the sums are asked for.
 struct TileOperands {
   mlir::Value depth, a, b, c;
 };
+/// One call of a tile function.
 void callTile(KernelBuilder &k, const TileSpec &spec, const TileOperands &operands);
+
+/// The loop over the depth alone, printed in place: A B as rows x vectors values. Where C goes is
+/// up to the caller; the spec's cStride and accumulate are not looked at.
+llvm::SmallVector<mlir::Value> emitTileSums(KernelBuilder &k, const TileSpec &spec,
+                                            const TileOperands &operands);
 
 } // namespace gradc::codegen

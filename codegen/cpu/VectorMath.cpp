@@ -102,28 +102,35 @@ Value emitRsqrt(const Vectors &v, Value x) {
   return v.div(v.constant(x.getType(), 1.0), emitSqrt(v, x));
 }
 
+/// A sigmoid curve's value: 1 with the sign of x from `bound` on, else `value` cut to [-1, 1].
+static Value saturate(const Vectors &v, Value x, double bound, Value value) {
+  Type type = x.getType();
+  value = v.limitAbove(v.limitBelow(value, -1.0), 1.0);
+  Value magnitude = LLVM::FAbsOp::create(v.builder, v.loc, type, ValueRange{x});
+  Value beyond = compare(v, arith::CmpFPredicate::OGE, magnitude, v.constant(type, bound));
+  Value one =
+      LLVM::CopySignOp::create(v.builder, v.loc, type, ValueRange{v.constant(type, 1.0), x});
+  return select(v, beyond, one, value);
+}
+
 Value emitTanh(const Vectors &v, Value x) {
-  // From 9.02 on the nearest f32 is 1.
-  x = v.limitAbove(v.limitBelow(x, -9.02), 9.02);
   Value square = v.mul(x, x);
   Value p = v.polynomial(square, {0.999999998729, 0.136798733607, 0.00386827414148,
                                   2.80063035792e-5, 3.05819943566e-8, -1.22010405932e-11});
   Value q = v.polynomial(
       square, {1.0, 0.470132054407, 0.0272456460535, 0.000393853387662, 1.28728236368e-6});
-  Value result = v.div(v.mul(x, p), q);
-  return v.limitAbove(v.limitBelow(result, -1.0), 1.0);
+  // From 9.02 on the nearest f32 is 1.
+  return saturate(v, x, 9.02, v.div(v.mul(x, p), q));
 }
 
 Value emitErf(const Vectors &v, Value x) {
-  // From 3.925 on the nearest f32 is 1.
-  x = v.limitAbove(v.limitBelow(x, -3.925), 3.925);
   Value square = v.mul(x, x);
   Value p = v.polynomial(square, {1.12837914636, 0.190567442609, 0.052764983428, 0.00377117891489,
                                   0.000284773104653, 2.04572590345e-6});
   Value q = v.polynomial(square, {1.0, 0.502218739569, 0.114171087179, 0.0149805002557,
                                   0.00116345013602, 3.80409282545e-5});
-  Value result = v.div(v.mul(x, p), q);
-  return v.limitAbove(v.limitBelow(result, -1.0), 1.0);
+  // From 3.925 on the nearest f32 is 1.
+  return saturate(v, x, 3.925, v.div(v.mul(x, p), q));
 }
 
 namespace {

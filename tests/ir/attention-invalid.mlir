@@ -25,7 +25,7 @@ func.func @no_kv_heads(%q: tensor<16x64xf32>, %k: tensor<16x32xf32>, %v: tensor<
 // -----
 
 func.func @negative_scale(%q: tensor<16x64xf32>, %k: tensor<16x32xf32>, %v: tensor<16x32xf32>) {
-  // expected-error@+1 {{'nn.attention' op expected a positive scale, got: -0.25}}
+  // expected-error@+1 {{'nn.attention' op expected a positive scale, got: -2.500000e-01}}
   %o, %lse = nn.attention %q, %k, %v batch 2 heads 4 kv_heads 2 scale -0.25 causal window 0 : tensor<16x64xf32>, tensor<16x32xf32>, tensor<16x32xf32> -> tensor<16x64xf32>, tensor<2x4x8xf32>
   return
 }
@@ -122,7 +122,7 @@ func.func @result(%q: tensor<16x64xf32>, %k: tensor<16x32xf32>, %v: tensor<16x32
 
 func.func @grad_key(%g: tensor<16x64xf32>, %q: tensor<16x64xf32>, %k: tensor<16x64xf32>, %v: tensor<16x32xf32>, %o: tensor<16x64xf32>, %lse: tensor<2x4x8xf32>) {
   // expected-error@+1 {{'nn.attention_grad' op expected key of shape 16x32, got: 16x64}}
-  %dq, %dk, %dv = nn.attention_grad %g, %q, %k, %v, %o, %lse batch 2 heads 4 kv_heads 2 scale 0.25 : (tensor<16x64xf32>, tensor<16x64xf32>, tensor<16x64xf32>, tensor<16x32xf32>, tensor<16x64xf32>, tensor<2x4x8xf32>) -> (tensor<16x64xf32>, tensor<16x32xf32>, tensor<16x32xf32>)
+  %dq, %dk, %dv = nn.attention_grad %q, %k, %v, %o, %lse, %g batch 2 heads 4 kv_heads 2 scale 0.25 : (tensor<16x64xf32>, tensor<16x64xf32>, tensor<16x32xf32>, tensor<16x64xf32>, tensor<2x4x8xf32>, tensor<16x64xf32>) -> (tensor<16x64xf32>, tensor<16x32xf32>, tensor<16x32xf32>)
   return
 }
 
@@ -130,7 +130,7 @@ func.func @grad_key(%g: tensor<16x64xf32>, %q: tensor<16x64xf32>, %k: tensor<16x
 
 func.func @grad_gradient(%g: tensor<16x32xf32>, %q: tensor<16x64xf32>, %k: tensor<16x32xf32>, %v: tensor<16x32xf32>, %o: tensor<16x64xf32>, %lse: tensor<2x4x8xf32>) {
   // expected-error@+1 {{'nn.attention_grad' op expected gradient to have the type of query, 'tensor<16x64xf32>', got: 'tensor<16x32xf32>'}}
-  %dq, %dk, %dv = nn.attention_grad %g, %q, %k, %v, %o, %lse batch 2 heads 4 kv_heads 2 scale 0.25 : (tensor<16x32xf32>, tensor<16x64xf32>, tensor<16x32xf32>, tensor<16x32xf32>, tensor<16x64xf32>, tensor<2x4x8xf32>) -> (tensor<16x64xf32>, tensor<16x32xf32>, tensor<16x32xf32>)
+  %dq, %dk, %dv = nn.attention_grad %q, %k, %v, %o, %lse, %g batch 2 heads 4 kv_heads 2 scale 0.25 : (tensor<16x64xf32>, tensor<16x32xf32>, tensor<16x32xf32>, tensor<16x64xf32>, tensor<2x4x8xf32>, tensor<16x32xf32>) -> (tensor<16x64xf32>, tensor<16x32xf32>, tensor<16x32xf32>)
   return
 }
 
@@ -138,7 +138,7 @@ func.func @grad_gradient(%g: tensor<16x32xf32>, %q: tensor<16x64xf32>, %k: tenso
 
 func.func @grad_output(%g: tensor<16x64xf32>, %q: tensor<16x64xf32>, %k: tensor<16x32xf32>, %v: tensor<16x32xf32>, %o: tensor<16x32xf32>, %lse: tensor<2x4x8xf32>) {
   // expected-error@+1 {{'nn.attention_grad' op expected output to have the type of query, 'tensor<16x64xf32>', got: 'tensor<16x32xf32>'}}
-  %dq, %dk, %dv = nn.attention_grad %g, %q, %k, %v, %o, %lse batch 2 heads 4 kv_heads 2 scale 0.25 : (tensor<16x64xf32>, tensor<16x64xf32>, tensor<16x32xf32>, tensor<16x32xf32>, tensor<16x32xf32>, tensor<2x4x8xf32>) -> (tensor<16x64xf32>, tensor<16x32xf32>, tensor<16x32xf32>)
+  %dq, %dk, %dv = nn.attention_grad %q, %k, %v, %o, %lse, %g batch 2 heads 4 kv_heads 2 scale 0.25 : (tensor<16x64xf32>, tensor<16x32xf32>, tensor<16x32xf32>, tensor<16x32xf32>, tensor<2x4x8xf32>, tensor<16x64xf32>) -> (tensor<16x64xf32>, tensor<16x32xf32>, tensor<16x32xf32>)
   return
 }
 
@@ -146,7 +146,7 @@ func.func @grad_output(%g: tensor<16x64xf32>, %q: tensor<16x64xf32>, %k: tensor<
 
 func.func @grad_query_gradient(%g: tensor<16x64xf32>, %q: tensor<16x64xf32>, %k: tensor<16x32xf32>, %v: tensor<16x32xf32>, %o: tensor<16x64xf32>, %lse: tensor<2x4x8xf32>) {
   // expected-error@+1 {{'nn.attention_grad' op expected query gradient of shape 16x64, got: 16x32}}
-  %dq, %dk, %dv = nn.attention_grad %g, %q, %k, %v, %o, %lse batch 2 heads 4 kv_heads 2 scale 0.25 : (tensor<16x64xf32>, tensor<16x64xf32>, tensor<16x32xf32>, tensor<16x32xf32>, tensor<16x64xf32>, tensor<2x4x8xf32>) -> (tensor<16x32xf32>, tensor<16x32xf32>, tensor<16x32xf32>)
+  %dq, %dk, %dv = nn.attention_grad %q, %k, %v, %o, %lse, %g batch 2 heads 4 kv_heads 2 scale 0.25 : (tensor<16x64xf32>, tensor<16x32xf32>, tensor<16x32xf32>, tensor<16x64xf32>, tensor<2x4x8xf32>, tensor<16x64xf32>) -> (tensor<16x32xf32>, tensor<16x32xf32>, tensor<16x32xf32>)
   return
 }
 
@@ -154,7 +154,7 @@ func.func @grad_query_gradient(%g: tensor<16x64xf32>, %q: tensor<16x64xf32>, %k:
 
 func.func @grad_key_gradient(%g: tensor<16x64xf32>, %q: tensor<16x64xf32>, %k: tensor<16x32xf32>, %v: tensor<16x32xf32>, %o: tensor<16x64xf32>, %lse: tensor<2x4x8xf32>) {
   // expected-error@+1 {{'nn.attention_grad' op expected key gradient of shape 16x32, got: 16x64}}
-  %dq, %dk, %dv = nn.attention_grad %g, %q, %k, %v, %o, %lse batch 2 heads 4 kv_heads 2 scale 0.25 : (tensor<16x64xf32>, tensor<16x64xf32>, tensor<16x32xf32>, tensor<16x32xf32>, tensor<16x64xf32>, tensor<2x4x8xf32>) -> (tensor<16x64xf32>, tensor<16x64xf32>, tensor<16x32xf32>)
+  %dq, %dk, %dv = nn.attention_grad %q, %k, %v, %o, %lse, %g batch 2 heads 4 kv_heads 2 scale 0.25 : (tensor<16x64xf32>, tensor<16x32xf32>, tensor<16x32xf32>, tensor<16x64xf32>, tensor<2x4x8xf32>, tensor<16x64xf32>) -> (tensor<16x64xf32>, tensor<16x64xf32>, tensor<16x32xf32>)
   return
 }
 
@@ -162,6 +162,6 @@ func.func @grad_key_gradient(%g: tensor<16x64xf32>, %q: tensor<16x64xf32>, %k: t
 
 func.func @grad_value_gradient(%g: tensor<16x64xf32>, %q: tensor<16x64xf32>, %k: tensor<16x32xf32>, %v: tensor<16x32xf32>, %o: tensor<16x64xf32>, %lse: tensor<2x4x8xf32>) {
   // expected-error@+1 {{'nn.attention_grad' op expected value gradient of shape 16x32, got: 16x64}}
-  %dq, %dk, %dv = nn.attention_grad %g, %q, %k, %v, %o, %lse batch 2 heads 4 kv_heads 2 scale 0.25 : (tensor<16x64xf32>, tensor<16x64xf32>, tensor<16x32xf32>, tensor<16x32xf32>, tensor<16x64xf32>, tensor<2x4x8xf32>) -> (tensor<16x64xf32>, tensor<16x32xf32>, tensor<16x64xf32>)
+  %dq, %dk, %dv = nn.attention_grad %q, %k, %v, %o, %lse, %g batch 2 heads 4 kv_heads 2 scale 0.25 : (tensor<16x64xf32>, tensor<16x32xf32>, tensor<16x32xf32>, tensor<16x64xf32>, tensor<2x4x8xf32>, tensor<16x64xf32>) -> (tensor<16x64xf32>, tensor<16x32xf32>, tensor<16x64xf32>)
   return
 }

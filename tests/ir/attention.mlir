@@ -7,8 +7,8 @@ func.func @grouped_causal_window(%q: tensor<16x64xf32>, %k: tensor<16x32xf32>, %
   %o, %lse = nn.attention %q, %k, %v batch 2 heads 4 kv_heads 2 scale 0.25 causal window 3
       : tensor<16x64xf32>, tensor<16x32xf32>, tensor<16x32xf32> -> tensor<16x64xf32>, tensor<2x4x8xf32>
   // CHECK: nn.attention_grad {{.*}} batch 2 heads 4 kv_heads 2 scale 2.500000e-01 causal window 3
-  %dq, %dk, %dv = nn.attention_grad %o, %q, %k, %v, %o, %lse batch 2 heads 4 kv_heads 2 scale 0.25 causal window 3
-      : (tensor<16x64xf32>, tensor<16x64xf32>, tensor<16x32xf32>, tensor<16x32xf32>, tensor<16x64xf32>, tensor<2x4x8xf32>)
+  %dq, %dk, %dv = nn.attention_grad %q, %k, %v, %o, %lse, %o batch 2 heads 4 kv_heads 2 scale 0.25 causal window 3
+      : (tensor<16x64xf32>, tensor<16x32xf32>, tensor<16x32xf32>, tensor<16x64xf32>, tensor<2x4x8xf32>, tensor<16x64xf32>)
       -> (tensor<16x64xf32>, tensor<16x32xf32>, tensor<16x32xf32>)
   return %dq, %dk, %dv : tensor<16x64xf32>, tensor<16x32xf32>, tensor<16x32xf32>
 }

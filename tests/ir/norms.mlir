@@ -11,8 +11,8 @@ func.func @layer_norm(%x: tensor<8x64xf32>, %w: tensor<64xf32>, %b: tensor<64xf3
 
 // CHECK-LABEL: @rms_norm
 func.func @rms_norm(%x: tensor<2x4x64xf32>, %w: tensor<64xf32>) -> tensor<2x4x64xf32> {
-  // CHECK: nn.rms_norm %{{.*}}, %{{.*}} eps 1.000000e-06 : tensor<2x4x64xf32>, tensor<64xf32> -> tensor<2x4x1xf32>
-  %y, %rstd = nn.rms_norm %x, %w eps 1.0e-6 : tensor<2x4x64xf32>, tensor<64xf32> -> tensor<2x4x1xf32>
+  // CHECK: nn.rms_norm %{{.*}}, %{{.*}} eps 5.000000e-01 : tensor<2x4x64xf32>, tensor<64xf32> -> tensor<2x4x1xf32>
+  %y, %rstd = nn.rms_norm %x, %w eps 0.5 : tensor<2x4x64xf32>, tensor<64xf32> -> tensor<2x4x1xf32>
   // CHECK: nn.rms_norm_grad %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} : tensor<2x4x64xf32>, tensor<64xf32>, tensor<2x4x1xf32>
   %dx = nn.rms_norm_grad %y, %x, %w, %rstd : tensor<2x4x64xf32>, tensor<64xf32>, tensor<2x4x1xf32>
   return %dx : tensor<2x4x64xf32>

@@ -65,6 +65,7 @@ func.func @empty(%x: tensor<0x8xf32>) {
 // -----
 
 func.func @unknown_activation(%x: tensor<8xf32>) {
+  // expected-error@+2 {{failed to parse Nn_ActivationKindAttr}}
   // expected-error@+1 {{expected ::gradc::nn::ActivationKind to be one of: gelu, gelu_tanh, silu, relu}}
   %0 = nn.activation swish %x : tensor<8xf32>
   return

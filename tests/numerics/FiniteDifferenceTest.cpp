@@ -22,6 +22,8 @@ struct Case {
   std::set<unsigned> fixed = {}; ///< float arguments that have no gradient by the op's definition
 };
 
+void PrintTo(const Case &test, std::ostream *out) { *out << test.name; }
+
 const std::vector<Case> &cases() {
   static const std::vector<Case> all = {
 #include "tests/numerics/FiniteDifferenceCases.inc"
@@ -45,7 +47,9 @@ std::vector<unsigned> buildGradientFunction(ParsedModule &parsed) {
   parsed.module().push_back(gradient);
   mlir::Block &block = gradient.front();
   DifferentiableOpInterface op = opOf(gradient);
-  mlir::Value seed = block.addArgument(op->getResult(0).getType(), op.getLoc());
+  EXPECT_TRUE(llvm::succeeded(gradient.insertArgument(
+      gradient.getNumArguments(), op->getResult(0).getType(), {}, op.getLoc())));
+  mlir::Value seed = block.getArguments().back();
   mlir::Operation *terminator = block.getTerminator();
   mlir::OpBuilder builder(terminator);
   llvm::SmallVector<mlir::Value> resultGradients(op->getNumResults()),

@@ -96,8 +96,15 @@ void expectClose(double actual, double expected, double tolerance) {
       << actual << " against " << expected;
 }
 
-// RoPE's tables are rounded to f32, all else is f64 on both sides.
-constexpr double tolerance = 1e-7;
+/// Both sides compute in f64, so that GPT-2 agrees to rounding. The goldens' rotary angles are f32
+/// as transformers has them, ours are f64: an angle of 20 is 1e-6 off there, and that is what
+/// shows.
+struct Bounds {
+  double loss, logits;
+};
+Bounds boundsOf(const ModelInfo &info) {
+  return info.family == "llama" ? Bounds{2e-8, 5e-7} : Bounds{1e-13, 1e-12};
+}
 
 TEST_P(GoldenModel, Parameters) {
   EXPECT_EQ(model.info.parameters, golden.facts["parameters"].get<int64_t>());
@@ -105,8 +112,8 @@ TEST_P(GoldenModel, Parameters) {
 
 TEST_P(GoldenModel, Loss) {
   double first = interpretedLoss(0), second = interpretedLoss(1);
-  expectClose(first, golden.facts["losses"][0], tolerance);
-  expectClose((first + second) / 2, golden.facts["accum"]["losses"][0], tolerance);
+  expectClose(first, golden.facts["losses"][0], boundsOf(model.info).loss);
+  expectClose((first + second) / 2, golden.facts["accum"]["losses"][0], boundsOf(model.info).loss);
 }
 
 TEST_P(GoldenModel, Logits) {
@@ -125,7 +132,7 @@ TEST_P(GoldenModel, Logits) {
     for (size_t i = 0; i < row["columns"].size(); ++i) {
       double actual = results->front()[row["columns"][i].get<int64_t>()];
       double expected = row["values"][i];
-      EXPECT_LE(std::abs(actual - expected), tolerance * (1 + std::abs(expected)));
+      EXPECT_LE(std::abs(actual - expected), boundsOf(model.info).logits);
     }
   }
 }

@@ -25,6 +25,8 @@ struct Case {
   Values arguments, results;
 };
 
+void PrintTo(const Case &test, std::ostream *out) { *out << test.name; }
+
 const std::vector<Case> &cases() {
   static const std::vector<Case> all = {
 #include "tests/numerics/InterpreterCases.inc"

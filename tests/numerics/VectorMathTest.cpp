@@ -55,8 +55,8 @@ void checkUnits(NodeKind kind, double low, double high, double units) {
 }
 
 TEST(VectorMath, Exp) {
-  checkUnits(NodeKind::exp, -86.9, 88.72, 1.1);
-  checkUnits(NodeKind::exp, -1e-3, 1e-3, 1.1);
+  checkUnits(NodeKind::exp, -86.9, 88.72, 1.3);
+  checkUnits(NodeKind::exp, -1e-3, 1e-3, 1.3);
 }
 
 TEST(VectorMath, Log) {
@@ -67,18 +67,18 @@ TEST(VectorMath, Log) {
 }
 
 TEST(VectorMath, Tanh) {
-  checkUnits(NodeKind::tanh, -10, 10, 3);
+  checkUnits(NodeKind::tanh, -10, 10, 4.6);
   checkUnits(NodeKind::tanh, -1e-3, 1e-3, 3);
 }
 
 TEST(VectorMath, Erf) {
-  checkUnits(NodeKind::erf, -5, 5, 3);
+  checkUnits(NodeKind::erf, -5, 5, 5.5);
   checkUnits(NodeKind::erf, -1e-3, 1e-3, 3);
 }
 
 TEST(VectorMath, Roots) {
   checkUnits(NodeKind::sqrt, 0, 1e10, 0.51);
-  checkUnits(NodeKind::rsqrt, 1e-10, 100, 1.1);
+  checkUnits(NodeKind::rsqrt, 1e-10, 100, 1.5);
 }
 
 TEST(VectorMath, SpecialNumbers) {

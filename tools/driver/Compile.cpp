@@ -4,6 +4,7 @@
 #include "codegen/cpu/ObjectFile.h"
 #include "codegen/host/StepProgram.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
 
 #include "llvm/IR/LLVMContext.h"
@@ -72,6 +73,19 @@ Failure Compiler::timed(Phase phase, llvm::function_ref<Failure()> work) {
   return writeModule(request.dumpFolder + "/" + name);
 }
 
+/// A module that an earlier compile wrote after a phase, as it is.
+Failure Compiler::resume() {
+  model.module = parseSourceFile<ModuleOp>(request.model, context.get());
+  if (!model.module)
+    return diagnosed(Exit::userError, request.model + ": cannot be read");
+  std::optional<ModelInfo> info = modelInfo(module());
+  if (!info)
+    return {Exit::userError, request.model + ": holds no nn.model attribute; give a module that "
+                                             "--compile-to wrote"};
+  model.info = *info;
+  return {};
+}
+
 Failure Compiler::import() {
   llvm::Expected<ImportedModel> imported = importModel(request.model, request.import, *context);
   if (!imported)
@@ -97,7 +111,9 @@ Failure Compiler::plan() {
     if (request.from && info.phase <= *request.from && info.phase != Phase::import)
       continue;
     Failure failure = timed(info.phase, [&] {
-      return info.phase == Phase::import ? import() : runPasses(info.phase);
+      if (info.phase != Phase::import)
+        return runPasses(info.phase);
+      return request.from ? resume() : import();
     });
     if (failure)
       return failure;

@@ -38,6 +38,7 @@ public:
 
 private:
   Failure import();
+  Failure resume();
   Failure runPasses(Phase phase);
   Failure generate();
   Failure emitLlvm();

@@ -1,0 +1,53 @@
+// Matrix products C (+)= A B in f32, as kernels of fixed shapes.
+//
+// A task owns a block of C. For every slice of the depth it packs its columns of B and, a block of
+// rows at a time, its rows of A into panels on the stack: the elements that one step of a register
+// tile needs lie side by side there, whatever the strides of the matrices were. Then
+//
+//     for each panel of B (stays in the first cache)
+//       for each panel of A (streams from the second cache)
+//         a tile of C in registers, over the whole slice
+//
+// Packing and the tiles are functions that all products of a module share; what is printed for one
+// product is a handful of calls.
+//
+// Every element of C is the sum over the slices, in order, of sums over a slice's depth in order:
+// the same bits for any order of the tasks and any number of threads.
+#pragma once
+
+#include "codegen/cpu/Target.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/BuiltinOps.h"
+
+#include <cstdint>
+#include <string>
+
+namespace gradc::codegen {
+
+/// C is m x n, A is m x k, B is k x n, all of them `batch` times.
+struct GemmSpec {
+  /// Strides in elements. A batch stride of 0 uses the same matrix again, for A and B.
+  struct Matrix {
+    int64_t rowStride = 0, columnStride = 1, batchStride = 0;
+    bool operator==(const Matrix &) const = default;
+  };
+  int64_t m = 0, n = 0, k = 0, batch = 1;
+  Matrix a, b; ///< one of the two strides is 1
+  Matrix c;    ///< the column stride is 1
+  bool accumulate = false; ///< C += A B, else C is only written
+  bool operator==(const GemmSpec &) const = default;
+};
+
+/// Empty, or what is wrong with the spec: its sizes or strides.
+std::string verify(const GemmSpec &spec);
+
+/// Tasks of the kernel; a function of the spec alone, the same for every target.
+int64_t gemmTaskCount(const GemmSpec &spec);
+
+/// Buffers: A, B, C, each aligned to its elements; C overlaps neither A nor B. The extent is not
+/// looked at. Scratch is on the stack, under 2 MiB. `spec` has passed verify.
+mlir::func::FuncOp emitGemm(mlir::ModuleOp module, llvm::StringRef name, const GemmSpec &spec,
+                            const CpuTarget &target);
+
+} // namespace gradc::codegen

@@ -1,0 +1,130 @@
+// See GemmBlock.h.
+#include "codegen/cpu/GemmBlock.h"
+
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+
+using namespace mlir;
+namespace gradc::codegen {
+
+TileSpec gemmTile(const CpuTarget &target) {
+  TileSpec tile;
+  tile.vectors = maxTileVectors(target);
+  tile.rows = tileRows(target, tile.vectors);
+  tile.aTransposed = true;
+  tile.aStride = tile.rows;
+  tile.bStride = tile.vectors * target.f32Lanes();
+  return tile;
+}
+
+namespace {
+
+/// Prints the body of the function of blocks.
+class BlockEmitter {
+public:
+  explicit BlockEmitter(KernelBuilder &k)
+      : k(k), tile(gemmTile(k.target())), tileColumns(tile.bStride), depth(k.parameter(0)),
+        rows(k.parameter(1)), columns(k.parameter(2)), a(k.parameter(3)), b(k.parameter(4)),
+        c(k.parameter(5)), cStride(k.parameter(6)), accumulate(k.parameter(7)),
+        partial(k.stack(tile.rows * tileColumns)) {}
+  void emit();
+
+private:
+  void emitTile(Value row, Value column, Value panelA, Value panelB);
+  void prefetch(ArrayRef<Value> places);
+  void storeWhole(ArrayRef<Value> sums, ArrayRef<Value> places);
+  void storePart(ArrayRef<Value> sums, Value corner, Value liveRows, Value liveColumns);
+
+  KernelBuilder &k;
+  TileSpec tile;
+  int64_t tileColumns;
+  Value depth, rows, columns, a, b, c, cStride, accumulate;
+  Value partial; ///< a tile of which only a part lies in C
+};
+
+void BlockEmitter::emit() {
+  auto next = [&](Value panel, int64_t width) {
+    return SmallVector<Value>{k.at(panel, panelStride(k, width, depth))};
+  };
+  k.forRange(k.index(0), columns, tileColumns, b, [&](Value column, ArrayRef<Value> panelB) {
+    k.forRange(k.index(0), rows, tile.rows, a, [&](Value row, ArrayRef<Value> panelA) {
+      emitTile(row, column, panelA[0], panelB[0]);
+      return next(panelA[0], tile.rows);
+    });
+    return next(panelB[0], tileColumns);
+  });
+}
+
+void BlockEmitter::emitTile(Value row, Value column, Value panelA, Value panelB) {
+  Value corner = k.at(k.at(c, k.mul(row, cStride)), column);
+  SmallVector<Value> places;
+  for (int64_t i = 0; i < tile.rows; ++i)
+    places.push_back(i == 0 ? corner : k.at(places.back(), cStride));
+  prefetch(places);
+  auto sums = emitTileSums(k, tile, {depth, panelA, panelB, {}});
+  Value liveRows = k.sub(rows, row), liveColumns = k.sub(columns, column);
+  Value partOnly = k.either(k.less(liveRows, k.index(tile.rows)),
+                            k.less(liveColumns, k.index(tileColumns)));
+  k.ifTrue(
+      partOnly, [&] { storePart(sums, corner, liveRows, liveColumns); },
+      [&] { storeWhole(sums, places); });
+}
+
+/// C's lines arrive while the sums are made.
+void BlockEmitter::prefetch(ArrayRef<Value> places) {
+  constexpr int64_t lineFloats = 16;
+  for (Value place : places)
+    for (int64_t column = 0; column < tileColumns; column += lineFloats)
+      LLVM::Prefetch::create(k.builder(), k.location(), k.at(place, column), /*rw=*/1,
+                             /*hint=*/3, /*cache=*/1);
+}
+
+void BlockEmitter::storeWhole(ArrayRef<Value> sums, ArrayRef<Value> places) {
+  auto store = [&](bool add) {
+    for (int64_t i = 0; i < tile.rows; ++i)
+      for (int64_t j = 0; j < tile.vectors; ++j) {
+        Value place = k.at(places[i], j * k.lanes()), sum = sums[i * tile.vectors + j];
+        k.store(add ? k.v.add(k.load(place), sum) : sum, place);
+      }
+  };
+  k.ifTrue(accumulate, [&] { store(true); }, [&] { store(false); });
+}
+
+void BlockEmitter::storePart(ArrayRef<Value> sums, Value corner, Value liveRows,
+                             Value liveColumns) {
+  for (int64_t i = 0; i < tile.rows; ++i)
+    for (int64_t j = 0; j < tile.vectors; ++j)
+      k.store(sums[i * tile.vectors + j], k.at(partial, i * tileColumns + j * k.lanes()));
+  k.forRange(0, k.minimum(liveRows, tile.rows), 1, [&](Value i) {
+    Value row = k.at(corner, k.mul(i, cStride)), sum = k.at(partial, k.mul(i, tileColumns));
+    for (int64_t j = 0; j < tile.vectors; ++j) {
+      Value place = k.at(row, j * k.lanes()), value = k.load(k.at(sum, j * k.lanes()));
+      Value mask = k.v.firstLanes(k.sub(liveColumns, j * k.lanes()));
+      auto store = [&](Value x) { k.v.storeVector(row::Dtype::f32, x, place, mask); };
+      k.ifTrue(
+          accumulate,
+          [&] { store(k.v.add(k.v.loadVector(row::Dtype::f32, place, mask), value)); },
+          [&] { store(value); });
+    }
+  });
+}
+
+func::FuncOp blockFunction(KernelBuilder &k) {
+  llvm::StringRef name = "gradc.gemm_block";
+  if (auto existing = k.module().lookupSymbol<func::FuncOp>(name))
+    return existing;
+  Type i64 = k.builder().getI64Type(), i1 = k.builder().getI1Type(), pointer = k.pointerType();
+  KernelBuilder block(k.module(), name, k.target(),
+                      {i64, i64, i64, pointer, pointer, pointer, i64, i1});
+  BlockEmitter(block).emit();
+  return block.finish();
+}
+
+} // namespace
+
+void callGemmBlock(KernelBuilder &k, const GemmBlock &block) {
+  func::CallOp::create(k.builder(), k.location(), blockFunction(k),
+                       ValueRange{block.depth, block.rows, block.columns, block.a, block.b,
+                                  block.c, k.index(block.cStride), block.accumulate});
+}
+
+} // namespace gradc::codegen

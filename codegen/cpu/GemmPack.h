@@ -1,0 +1,38 @@
+// Packing of an operand of a matrix product into panels. The panel p of width w holds, for each
+// step of the depth, the w elements of its rows of A (columns of B) side by side:
+//
+//     panel p at p * panelStride(w, depth), element (step, i) at step * w + i
+//
+// The depth is padded with zeros to a multiple of the lanes. Rows that do not exist hold anything.
+#pragma once
+
+#include "codegen/cpu/KernelBuilder.h"
+
+namespace gradc::codegen {
+
+/// Between panels: stores of whole vectors may run over a panel's end by less than this, and panels
+/// of a power of two do not compete for the same lines of a cache.
+inline constexpr int64_t panelGap = 16;
+
+/// Elements from one panel to the next.
+inline int64_t panelStride(int64_t width, int64_t paddedDepth) {
+  return width * paddedDepth + panelGap;
+}
+mlir::Value panelStride(KernelBuilder &k, int64_t width, mlir::Value paddedDepth);
+
+/// The depth as it is packed.
+mlir::Value paddedDepth(KernelBuilder &k, mlir::Value depth);
+
+/// Where an operand comes from: element (step, i) at from[step * stride + i] or, when
+/// `transposed`, at from[i * stride + step].
+struct PackSource {
+  mlir::Value from;
+  int64_t stride;
+  bool transposed;
+  mlir::Value depth, count; ///< steps, and elements of a step; both at least 1
+};
+
+/// Prints a call of the function that packs into panels of `width`.
+void callPack(KernelBuilder &k, int64_t width, const PackSource &source, mlir::Value to);
+
+} // namespace gradc::codegen

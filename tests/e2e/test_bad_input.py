@@ -1,0 +1,96 @@
+"""What users get wrong: one line that says what, where and the mend, and the contract's exit code."""
+
+import json
+import struct
+import unittest
+
+from harness import GOLDENS, GRADC, WORK, Case, compile_model, run
+
+
+class BadInput(Case):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = GOLDENS / "tiny-gpt2"
+        cls.executable = compile_model(cls.folder, "bad-input", "--micro-batch", 2, "--seq", 16)
+
+    def refuse(self, *arguments, code=1, says=()):
+        done = run(*arguments, expect=code)
+        lines = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
+        self.assertEqual(len(lines), 1, f"one line of error, got: {done.stderr!r}")
+        for part in says:
+            self.assertIn(str(part), lines[0])
+
+    def config(self, **changes):
+        values = json.loads((self.folder / "config.json").read_text())
+        values.update(changes)
+        path = WORK / "bad-config.json"
+        path.write_text(json.dumps(values))
+        return path
+
+    def compile_refused(self, path, *flags, code=1, says=()):
+        self.refuse(GRADC, "compile", path, "-o", WORK / "bad", *flags, code=code, says=says)
+
+    def test_configs(self):
+        self.compile_refused(WORK / "absent.json", says=["absent.json"])
+        self.compile_refused(self.config(n_embed=12), says=["n_embed"])
+        self.compile_refused(self.config(scale_attn_by_inverse_layer_idx=True),
+                             says=["scale_attn_by_inverse_layer_idx"])
+        self.compile_refused(self.config(n_head=5), says=["n_head"])
+        self.compile_refused(self.config(model_type="mamba"), says=["mamba"])
+        self.compile_refused(self.config(resid_pdrop=0.1), says=["resid_pdrop", "--dropout off"])
+        truncated = WORK / "truncated.json"
+        truncated.write_text('{"model_type": "gpt2", ')
+        self.compile_refused(truncated, says=["truncated.json"])
+
+    def test_flags(self):
+        self.compile_refused(self.folder, "--seq", 33, says=[33, 32])
+        self.compile_refused(self.folder, "--precision", "fp4", says=["fp4"])
+        self.compile_refused(self.folder, "--optimizer", "adam9", says=["adam9", "adamw"])
+        self.compile_refused(self.folder, "--no-such-flag", says=["--no-such-flag"])
+        self.refuse(self.executable, "train", "--steps", 1, says=["--data"])
+
+    def test_output_cannot_be_written(self):
+        self.refuse(GRADC, "compile", self.folder, "-o", "/nonexistent/exe", code=2,
+                    says=["/nonexistent/exe"])
+
+    def train_refused(self, data, *flags, code=1, says=()):
+        self.refuse(self.executable, "train", "--data", data, "--steps", 2, *flags, code=code, says=says)
+
+    def test_data(self):
+        self.train_refused(WORK / "absent.bin", says=["absent.bin"])
+        empty = WORK / "empty.bin"
+        empty.write_bytes(b"")
+        self.train_refused(empty, says=["empty.bin"])
+        beyond = WORK / "beyond.bin"
+        beyond.write_bytes(struct.pack("<200H", *([5] * 20 + [97] + [5] * 179)))
+        self.train_refused(beyond, "--data-order", "sequential", says=["beyond.bin", 97])
+        short = WORK / "short.bin"
+        short.write_bytes(struct.pack("<10H", *range(10)))
+        self.train_refused(short, says=["short.bin"])
+        lying = WORK / "lying.bin"
+        lying.write_bytes(struct.pack("<256i", 20240520, 1, 1000, *([0] * 253)) + b"\0" * 100)
+        self.train_refused(lying, says=["lying.bin"])
+
+    def test_weights(self):
+        data = self.folder / "tokens.bin"
+        whole = (self.folder / "model.safetensors").read_bytes()
+        cut = WORK / "cut.safetensors"
+        cut.write_bytes(whole[:-10])
+        self.train_refused(data, "--init-weights", cut, says=["cut.safetensors"])
+        other = GOLDENS / "tiny-llama" / "model.safetensors"
+        self.train_refused(data, "--init-weights", other, says=["model.safetensors"])
+
+    def test_a_full_disk_keeps_what_was_saved(self):
+        self.refuse(self.executable, "train", "--data", self.folder / "tokens.bin", "--steps", 1,
+                    "--save-weights", "/dev/full", code=2,
+                    says=["/dev/full"])
+
+    def test_what_cannot_fit_in_memory_is_refused_before_the_first_step(self):
+        config = self.config(n_embd=49152, n_head=64, n_layer=64)
+        executable = compile_model(config, "too-big", "--micro-batch", 1, "--seq", 16)
+        self.refuse(executable, "train", "--data", self.folder / "tokens.bin", "--steps", 1, code=2,
+                    says=["GiB"])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,40 @@
+// RUN: gradc-opt %s --absorb-sums --verify-values | FileCheck %s
+
+// CHECK-LABEL: func.func @product_adds_to_product(
+// CHECK: %[[FIRST:.*]] = nn.matmul %arg0, %arg1 :
+// CHECK: %[[SECOND:.*]] = nn.matmul %arg0, %arg2 acc %[[FIRST]] : tensor<4x4xf32>
+// CHECK: return %[[SECOND]]
+func.func @product_adds_to_product(%a: tensor<4x4xf32>, %b: tensor<4x4xf32>, %c: tensor<4x4xf32>) -> tensor<4x4xf32> {
+  %0 = nn.matmul %a, %b : tensor<4x4xf32>, tensor<4x4xf32> -> tensor<4x4xf32>
+  %1 = nn.matmul %a, %c : tensor<4x4xf32>, tensor<4x4xf32> -> tensor<4x4xf32>
+  %2 = nn.add %0, %1 : tensor<4x4xf32>, tensor<4x4xf32>
+  return %2 : tensor<4x4xf32>
+}
+
+// CHECK-LABEL: func.func @embedding_gradient_adds_to_product(
+// CHECK: nn.embedding_grad {{.*}} acc
+// CHECK-NOT: nn.add
+func.func @embedding_gradient_adds_to_product(%t: tensor<3xi32>, %a: tensor<4x4xf32>, %d: tensor<3x4xf32>) -> tensor<4x4xf32> {
+  %0 = nn.matmul %a, %a transpose_rhs : tensor<4x4xf32>, tensor<4x4xf32> -> tensor<4x4xf32>
+  %1 = nn.embedding_grad %t, %d : tensor<3xi32>, tensor<3x4xf32> -> tensor<4x4xf32>
+  %2 = nn.add %0, %1 : tensor<4x4xf32>, tensor<4x4xf32>
+  return %2 : tensor<4x4xf32>
+}
+
+// A residual is read again later: adding in place would destroy it.
+// CHECK-LABEL: func.func @residual_is_kept(
+// CHECK: nn.add
+func.func @residual_is_kept(%x: tensor<4x4xf32>, %w: tensor<4x4xf32>) -> (tensor<4x4xf32>, tensor<4x4xf32>) {
+  %h = nn.exp %x : tensor<4x4xf32>
+  %0 = nn.matmul %h, %w : tensor<4x4xf32>, tensor<4x4xf32> -> tensor<4x4xf32>
+  %1 = nn.add %h, %0 : tensor<4x4xf32>, tensor<4x4xf32>
+  return %1, %h : tensor<4x4xf32>, tensor<4x4xf32>
+}
+
+// CHECK-LABEL: func.func @argument_is_kept(
+// CHECK: nn.add
+func.func @argument_is_kept(%g: tensor<4x4xf32>, %w: tensor<4x4xf32>) -> tensor<4x4xf32> {
+  %0 = nn.matmul %w, %w : tensor<4x4xf32>, tensor<4x4xf32> -> tensor<4x4xf32>
+  %1 = nn.add %g, %0 : tensor<4x4xf32>, tensor<4x4xf32>
+  return %1 : tensor<4x4xf32>
+}
