@@ -66,9 +66,10 @@ def Exec_ProgramOp : Exec_Op<"program", [Symbol, NoTerminator, SingleBlock]> {
 
 def Exec_LaunchOp : Exec_Op<"launch"> {
   let summary = "Runs a kernel over its tasks";
+  let description = [{ `product` marks matrix products, whose share of a step `bench` prints. }];
   let arguments = (ins FlatSymbolRefAttr:$kernel, I64Attr:$extent, I64Attr:$tasks, ArrayAttr:$buffers,
-                       I64Attr:$flops, I64Attr:$bytes);
-  let assemblyFormat = "$kernel `extent` $extent `tasks` $tasks $buffers `flops` $flops `bytes` $bytes attr-dict";
+                       I64Attr:$flops, I64Attr:$bytes, UnitAttr:$product);
+  let assemblyFormat = "$kernel `extent` $extent `tasks` $tasks $buffers `flops` $flops `bytes` $bytes (`product` $product^)? attr-dict";
 }
 
 def Exec_GemmOp : Exec_Op<"gemm"> {

@@ -19,7 +19,8 @@ using row::BufferKind;
 
 namespace {
 
-/// More matrices than this in one loop overrun the hardware's stream prefetchers and registers.
+/// More matrices than this in one loop overrun the prefetchers and registers; and a chain that grows
+/// with the depth of the model (the sum of the gradient norm) stays in kernels of one size.
 constexpr size_t maxMatrices = 16;
 
 struct Cluster {
@@ -152,7 +153,7 @@ private:
     for (RowOpInterface op : cluster.ops)
       count(op);
     count(joining);
-    return cluster.space.columns == 1 ? 0 : matrices.size();
+    return matrices.size();
   }
 
   /// Moves the cluster's ops into one fused op; splat constants go with their users.

@@ -9,7 +9,7 @@
 
 #include <cstdint>
 
-inline constexpr int64_t GRADC_ABI_VERSION = 1;
+inline constexpr int64_t GRADC_ABI_VERSION = 2;
 
 extern "C" {
 
@@ -45,6 +45,7 @@ struct GradcLaunch {
   const GradcBuffer *buffers;
   int64_t flops; ///< arithmetic operations of the launch, for traces
   int64_t bytes; ///< bytes it must move at least, for traces
+  int64_t isProduct; ///< 1: a matrix product, for the bench's share of them
 };
 
 /// A strided matrix operand, in elements. Two batch dimensions (e.g. batch and head) with strides;

@@ -55,8 +55,10 @@ private:
   }
   void work() {
     for (int64_t seen = 0; !stop;) {
-      if (generation == seen)
+      if (generation == seen) {
+        std::this_thread::yield();
         continue;
+      }
       ++seen;
       takeTasks();
       ++idle;

@@ -3,7 +3,10 @@
 
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
+#include "llvm/Support/FormatVariadic.h"
+
 #include <algorithm>
+#include <bit>
 
 using namespace mlir;
 namespace gradc::codegen {
@@ -19,8 +22,30 @@ static int64_t vectorCount(KernelBuilder &k, const AttentionTiling &tiling, int6
   return std::min(k.lanes(), tiling.headDim - column);
 }
 
-Value packRows(KernelBuilder &k, const AttentionTiling &tiling, const HeadRows &from,
-               const RowRange &range, double factor, Value to) {
+/// Calls the packing function `name` with (i64 first, end, rows; ptr from, to), made where it is
+/// missing by `body`, which returns the function's results.
+static func::CallOp
+callPacking(KernelBuilder &k, const std::string &name, TypeRange results, const HeadRows &from,
+            const RowRange &range, Value to,
+            llvm::function_ref<SmallVector<Value>(KernelBuilder &, const HeadRows &,
+                                                  const RowRange &, Value)>
+                body) {
+  auto function = k.module().lookupSymbol<func::FuncOp>(name);
+  if (!function) {
+    Type i64 = k.builder().getI64Type(), pointer = k.pointerType();
+    KernelBuilder inner(k.module(), name, k.target(),
+                        k.builder().getFunctionType({i64, i64, i64, pointer, pointer}, results));
+    RowRange innerRange{inner.parameter(0), inner.parameter(1), inner.parameter(2)};
+    function = inner.finish(
+        body(inner, {inner.parameter(3), from.stride}, innerRange, inner.parameter(4)));
+  }
+  return func::CallOp::create(k.builder(), k.location(), function,
+                              ValueRange{range.first, range.end, range.rows, from.base, to});
+}
+
+static SmallVector<Value> emitPackRows(KernelBuilder &k, const AttentionTiling &tiling,
+                                       const HeadRows &from, const RowRange &range, double factor,
+                                       Value to) {
   Value live = k.maximum(k.minimum(range.rows, k.sub(range.end, range.first)), 0);
   auto probe = k.forRange(k.index(0), live, 1, k.reals(0), [&](Value i, ArrayRef<Value> carried) {
     Value source = k.at(from.base, k.mul(k.add(range.first, i), from.stride));
@@ -33,7 +58,19 @@ Value packRows(KernelBuilder &k, const AttentionTiling &tiling, const HeadRows &
     return SmallVector<Value>{probe};
   });
   zeroScratch(k, k.at(to, k.mul(live, tiling.width)), k.mul(k.sub(range.rows, live), tiling.width));
-  return k.isNan(k.sumLanes(probe[0]));
+  return {k.isNan(k.sumLanes(probe[0]))};
+}
+
+Value packRows(KernelBuilder &k, const AttentionTiling &tiling, const HeadRows &from,
+               const RowRange &range, double factor, Value to) {
+  std::string name = llvm::formatv("gradc.pack_{0}x{1}_s{2}_f{3:x}", tiling.headDim, k.lanes(),
+                                   from.stride, std::bit_cast<uint64_t>(factor));
+  auto call = callPacking(
+      k, name, k.builder().getI1Type(), from, range, to,
+      [&](KernelBuilder &inner, const HeadRows &source, const RowRange &rows, Value target) {
+        return emitPackRows(inner, tiling, source, rows, factor, target);
+      });
+  return call.getResult(0);
 }
 
 /// Transposes lanes x lanes elements in registers by exchanging ever larger blocks.
@@ -56,8 +93,8 @@ static void transposeSquare(KernelBuilder &k, SmallVectorImpl<Value> &rows) {
   }
 }
 
-void packTransposed(KernelBuilder &k, const AttentionTiling &tiling, const HeadRows &from,
-                    const RowRange &range, Value to) {
+static void emitPackTransposed(KernelBuilder &k, const AttentionTiling &tiling,
+                               const HeadRows &from, const RowRange &range, Value to) {
   int64_t lanes = k.lanes(), panel = tiling.panel;
   // Rows that do not exist are read from the last that does, and replaced.
   Value last = k.sub(range.end, 1), zero = k.reals(0);
@@ -85,6 +122,18 @@ void packTransposed(KernelBuilder &k, const AttentionTiling &tiling, const HeadR
     if (whole < tiling.headDim)
       square(k.index(whole), tiling.headDim - whole, tiling.depth - whole);
   });
+}
+
+void packTransposed(KernelBuilder &k, const AttentionTiling &tiling, const HeadRows &from,
+                    const RowRange &range, Value to) {
+  std::string name =
+      llvm::formatv("gradc.transpose_{0}x{1}_s{2}", tiling.headDim, k.lanes(), from.stride);
+  callPacking(k, name, {}, from, range, to,
+              [&](KernelBuilder &inner, const HeadRows &source, const RowRange &rows,
+                  Value target) -> SmallVector<Value> {
+                emitPackTransposed(inner, tiling, source, rows, target);
+                return {};
+              });
 }
 
 void zeroScratch(KernelBuilder &k, Value scratch, Value floats) {

@@ -66,10 +66,12 @@ void GemmEmitter::slice(Value first) {
   Value depth = k.minimum(k.sub(k.index(spec.k), first), tiling.depth);
   bool bTransposed = spec.b.columnStride != 1;
   callPack(k, tile.bStride,
-           {element(b, spec.b, first, column),
-            bTransposed ? spec.b.columnStride : spec.b.rowStride, bTransposed, depth, columns},
+           {element(b, spec.b, first, column), bTransposed ? spec.b.columnStride : spec.b.rowStride,
+            bTransposed, depth, columns},
            packedB);
-  Value accumulate = spec.accumulate ? k.less(k.index(0), k.index(1)) : k.less(k.index(0), first);
+  Value always =
+      arith::ConstantOp::create(k.builder(), k.location(), k.builder().getBoolAttr(true));
+  Value accumulate = spec.accumulate ? always : k.less(k.index(0), first);
   k.forRange(0, rows, tiling.blockRows, [&](Value i) {
     Value count = k.minimum(k.sub(rows, i), tiling.blockRows), blockRow = k.add(row, i);
     bool aTransposed = spec.a.columnStride == 1;

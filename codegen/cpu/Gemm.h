@@ -33,8 +33,8 @@ struct GemmSpec {
     bool operator==(const Matrix &) const = default;
   };
   int64_t m = 0, n = 0, k = 0, batch = 1;
-  Matrix a, b; ///< one of the two strides is 1
-  Matrix c;    ///< the column stride is 1
+  Matrix a, b;             ///< one of the two strides is 1
+  Matrix c;                ///< the column stride is 1
   bool accumulate = false; ///< C += A B, else C is only written
   bool operator==(const GemmSpec &) const = default;
 };

@@ -62,8 +62,8 @@ void BlockEmitter::emitTile(Value row, Value column, Value panelA, Value panelB)
   prefetch(places);
   auto sums = emitTileSums(k, tile, {depth, panelA, panelB, {}});
   Value liveRows = k.sub(rows, row), liveColumns = k.sub(columns, column);
-  Value partOnly = k.either(k.less(liveRows, k.index(tile.rows)),
-                            k.less(liveColumns, k.index(tileColumns)));
+  Value partOnly =
+      k.either(k.less(liveRows, k.index(tile.rows)), k.less(liveColumns, k.index(tileColumns)));
   k.ifTrue(
       partOnly, [&] { storePart(sums, corner, liveRows, liveColumns); },
       [&] { storeWhole(sums, places); });
@@ -101,8 +101,7 @@ void BlockEmitter::storePart(ArrayRef<Value> sums, Value corner, Value liveRows,
       Value mask = k.v.firstLanes(k.sub(liveColumns, j * k.lanes()));
       auto store = [&](Value x) { k.v.storeVector(row::Dtype::f32, x, place, mask); };
       k.ifTrue(
-          accumulate,
-          [&] { store(k.v.add(k.v.loadVector(row::Dtype::f32, place, mask), value)); },
+          accumulate, [&] { store(k.v.add(k.v.loadVector(row::Dtype::f32, place, mask), value)); },
           [&] { store(value); });
     }
   });
@@ -123,8 +122,8 @@ func::FuncOp blockFunction(KernelBuilder &k) {
 
 void callGemmBlock(KernelBuilder &k, const GemmBlock &block) {
   func::CallOp::create(k.builder(), k.location(), blockFunction(k),
-                       ValueRange{block.depth, block.rows, block.columns, block.a, block.b,
-                                  block.c, k.index(block.cStride), block.accumulate});
+                       ValueRange{block.depth, block.rows, block.columns, block.a, block.b, block.c,
+                                  k.index(block.cStride), block.accumulate});
 }
 
 } // namespace gradc::codegen

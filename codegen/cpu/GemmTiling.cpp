@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <iterator>
 
 namespace gradc::codegen {
 
@@ -13,7 +14,10 @@ namespace {
 int64_t ceilDiv(int64_t x, int64_t y) { return (x + y - 1) / y; }
 int64_t roundUp(int64_t x, int64_t to) { return ceilDiv(x, to) * to; }
 
-int64_t knob(const char *name, int64_t d) { const char *v = getenv(name); return v ? atoll(v) : d; }
+int64_t knob(const char *name, int64_t d) {
+  const char *v = getenv(name);
+  return v ? atoll(v) : d;
+}
 
 /// Whole register tiles of every target.
 constexpr int64_t rowUnit = 6, columnUnit = 64;
@@ -62,28 +66,41 @@ std::string verify(const GemmSpec &s) {
   return "";
 }
 
-/// Every element of A is packed once for each part of the columns, every element of B for each part
-/// of the rows: of the cuts into enough tasks, that which packs least.
+/// What a cut costs, as a share of the product itself.
+static double costOf(const GemmTiling &cut, int64_t batch, int64_t wanted) {
+  // Every element of A is packed once for each part of the columns, every element of B for each
+  // part of the rows; packing one takes as long as about eight of its products.
+  double cost = 8.0 / double(cut.rows) + 8.0 / double(cut.columns);
+  // Too few tasks cost as much as the threads that stand idle for want of them.
+  int64_t tasks = cut.rowParts * cut.columnParts;
+  cost += double(std::max<int64_t>(0, wanted - tasks));
+  // So do threads that have no task in the last round.
+  constexpr int64_t threadCounts[] = {2, 4, 8, 16};
+  for (int64_t threads : threadCounts) {
+    int64_t turns = roundUp(tasks * batch, threads);
+    cost += (double(turns) / double(tasks * batch) - 1) / std::size(threadCounts);
+  }
+  return cost;
+}
+
 GemmTiling gemmTiling(const GemmSpec &s) {
   int64_t wanted = wantedTasks(s);
-  int64_t mostRowParts = ceilDiv(s.m, 8 * rowUnit), mostColumnParts = ceilDiv(s.n, columnUnit);
-  int64_t leastColumnParts = ceilDiv(s.n, mostColumns);
   GemmTiling best{};
   double bestCost = 0;
-  for (int64_t rowParts = 1; rowParts <= std::min(mostRowParts, wanted); ++rowParts) {
-    int64_t columnParts = std::clamp(ceilDiv(wanted, rowParts), leastColumnParts, mostColumnParts);
-    int64_t rows = partSize(s.m, rowParts, rowUnit);
-    int64_t columns = partSize(s.n, columnParts, columnUnit);
-    int64_t tasks = ceilDiv(s.m, rows) * ceilDiv(s.n, columns);
-    double cost = 1.0 / double(rows) + 1.0 / double(columns);
-    // Too few tasks cost as much as the threads that would stand idle.
-    if (tasks < wanted)
-      cost += double(wanted - tasks);
-    if (best.rows == 0 || cost < bestCost) {
-      best = {rows, columns, ceilDiv(s.m, rows), ceilDiv(s.n, columns), 0, 0};
-      bestCost = cost;
+  for (int64_t columnParts = ceilDiv(s.n, mostColumns); columnParts <= ceilDiv(s.n, columnUnit);
+       ++columnParts)
+    for (int64_t rowParts = 1; rowParts <= ceilDiv(s.m, 8 * rowUnit); ++rowParts) {
+      if (rowParts * columnParts > 2 * wanted && best.rows != 0)
+        break;
+      int64_t rows = partSize(s.m, rowParts, rowUnit);
+      int64_t columns = partSize(s.n, columnParts, columnUnit);
+      GemmTiling cut{rows, columns, ceilDiv(s.m, rows), ceilDiv(s.n, columns), 0, 0};
+      double cost = costOf(cut, s.batch, wanted);
+      if (best.rows == 0 || cost < bestCost) {
+        best = cut;
+        bestCost = cost;
+      }
     }
-  }
   best.depth = partSize(s.k, ceilDiv(s.k, mostDepth), 16);
   best.blockRows = partSize(best.rows, ceilDiv(best.rows, mostBlockRows), rowUnit);
   return best;

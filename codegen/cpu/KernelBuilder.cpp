@@ -9,10 +9,10 @@ using namespace mlir;
 namespace gradc::codegen {
 
 KernelBuilder::KernelBuilder(ModuleOp module, StringRef name, const CpuTarget &target,
-                             TypeRange parameters, bool isPrivate)
+                             FunctionType type, bool isPrivate)
     : b(module.getContext()), loc(b.getUnknownLoc()), mod(module), cpu(target), v(b, loc, target) {
   b.setInsertionPointToEnd(module.getBody());
-  function = func::FuncOp::create(b, loc, name, b.getFunctionType(parameters, {}));
+  function = func::FuncOp::create(b, loc, name, type);
   if (isPrivate) {
     function.setPrivate();
     function->setAttr("llvm.linkage",
@@ -23,20 +23,21 @@ KernelBuilder::KernelBuilder(ModuleOp module, StringRef name, const CpuTarget &t
 }
 
 /// GradcKernelFn: (buffers, extent, task).
-static SmallVector<Type> kernelParameters(ModuleOp module) {
+static FunctionType kernelType(ModuleOp module) {
   Type i64 = IntegerType::get(module.getContext(), 64);
-  return {LLVM::LLVMPointerType::get(module.getContext()), i64, i64};
+  Type pointer = LLVM::LLVMPointerType::get(module.getContext());
+  return FunctionType::get(module.getContext(), {pointer, i64, i64}, {});
 }
 
 KernelBuilder::KernelBuilder(ModuleOp module, StringRef name, const CpuTarget &target)
-    : KernelBuilder(module, name, target, kernelParameters(module), /*isPrivate=*/false) {}
+    : KernelBuilder(module, name, target, kernelType(module), /*isPrivate=*/false) {}
 
 KernelBuilder::KernelBuilder(ModuleOp module, StringRef name, const CpuTarget &target,
-                             TypeRange parameters)
-    : KernelBuilder(module, name, target, parameters, /*isPrivate=*/true) {}
+                             FunctionType type)
+    : KernelBuilder(module, name, target, type, /*isPrivate=*/true) {}
 
-func::FuncOp KernelBuilder::finish() {
-  func::ReturnOp::create(b, loc);
+func::FuncOp KernelBuilder::finish(ValueRange results) {
+  func::ReturnOp::create(b, loc, results);
   return function;
 }
 

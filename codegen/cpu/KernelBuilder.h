@@ -27,12 +27,12 @@ public:
 
   /// A public function with GradcKernelFn's signature.
   KernelBuilder(mlir::ModuleOp module, llvm::StringRef name, const CpuTarget &target);
-  /// A function of this module only, which is never inlined, with the given parameters.
+  /// A function of this module only, which is never inlined.
   KernelBuilder(mlir::ModuleOp module, llvm::StringRef name, const CpuTarget &target,
-                mlir::TypeRange parameters);
+                mlir::FunctionType type);
 
   /// Ends the function with a return. Call once, last.
-  mlir::func::FuncOp finish();
+  mlir::func::FuncOp finish(ValueRange results = {});
 
   mlir::OpBuilder &builder() { return b; }
   mlir::Location location() const { return loc; }
@@ -109,7 +109,7 @@ public:
 
 private:
   KernelBuilder(mlir::ModuleOp module, llvm::StringRef name, const CpuTarget &target,
-                mlir::TypeRange parameters, bool isPrivate);
+                mlir::FunctionType type, bool isPrivate);
 
   mlir::OpBuilder b;
   mlir::Location loc;

@@ -3,6 +3,7 @@
 #include "codegen/cpu/Attention.h"
 #include "codegen/cpu/Embedding.h"
 #include "codegen/cpu/FoldRows.h"
+#include "codegen/cpu/Gemm.h"
 #include "codegen/cpu/ObjectFile.h"
 #include "codegen/cpu/Rope.h"
 #include "codegen/cpu/RowProgram.h"
@@ -56,6 +57,37 @@ KernelGeometry squareSumsGeometry(nn::SquareSumsOp op, ArrayRef<int64_t>) {
 }
 void emitSquareSums(nn::SquareSumsOp, Emission &to) {
   emitChunkSquareSums(to.builder, to.module, to.name, to.target);
+}
+
+//===-- matrix products
+
+GemmSpec specOf(nn::MatmulOp op, ArrayRef<int64_t> strides) {
+  auto matrix = [](Value value, int64_t stride, bool transposed) -> GemmSpec::Matrix {
+    int64_t perRow = stride ? stride : columns(value);
+    ArrayRef<int64_t> shape = cast<RankedTensorType>(value.getType()).getShape();
+    return {transposed ? 1 : perRow, transposed ? perRow : 1, shape[shape.size() - 2] * perRow};
+  };
+  ArrayRef<int64_t> left = cast<RankedTensorType>(op.getLhs().getType()).getShape();
+  ArrayRef<int64_t> result = cast<RankedTensorType>(op.getType()).getShape();
+  size_t rank = result.size();
+  GemmSpec spec;
+  spec.m = result[rank - 2];
+  spec.n = result[rank - 1];
+  spec.k = left[rank - (op.getTransposeLhs() ? 2 : 1)];
+  for (int64_t dim : result.drop_back(2))
+    spec.batch *= dim;
+  spec.a = matrix(op.getLhs(), strides[0], op.getTransposeLhs());
+  spec.b = matrix(op.getRhs(), strides[1], op.getTransposeRhs());
+  spec.c = matrix(op.getResult(), strides.back(), false);
+  spec.accumulate = op.getAccumulator() != nullptr;
+  return spec;
+}
+KernelGeometry matmulGeometry(nn::MatmulOp op, ArrayRef<int64_t> strides) {
+  GemmSpec spec = specOf(op, strides);
+  return {spec.m, gemmTaskCount(spec)};
+}
+void emitMatmul(nn::MatmulOp op, Emission &to) {
+  emitGemm(to.module, to.name, specOf(op, to.strides), to.target);
 }
 
 //===-- attention
@@ -182,6 +214,7 @@ const KernelFamily *findFamily(Operation *op) {
       family<nn::FoldRowsOp, foldRowsGeometry, emitFoldRowsOp>(),
       family<nn::SumOp, sumGeometry, emitSum>(),
       family<nn::SquareSumsOp, squareSumsGeometry, emitSquareSums>(),
+      family<nn::MatmulOp, matmulGeometry, emitMatmul>(),
       family<nn::AttentionOp, attentionGeometry, emitAttention>(),
       family<nn::AttentionGradOp, attentionGradGeometry, emitAttentionGrad>(),
       family<nn::RopeOp, ropeGeometry, emitRopeOp>(),

@@ -8,11 +8,19 @@
 
 namespace gradc::codegen {
 
+/// Who makes matrix products: kernels of ours, or the runtime's library (oneDNN).
+enum class Products { generated, library };
+
 class CpuKernelLibrary final : public KernelLibrary {
 public:
+  explicit CpuKernelLibrary(Products products = Products::generated) : products(products) {}
+  bool emitsProducts() const override { return products == Products::generated; }
   llvm::FailureOr<KernelGeometry> geometry(mlir::Operation *op,
                                            llvm::ArrayRef<int64_t> rowStrides) const override;
   int64_t gemmWorkspaceBytes(int64_t m, int64_t n, int64_t k) const override;
+
+private:
+  Products products;
 };
 
 /// Emits every exec.kernel of `module` into a new module of functions with the kernels' names.

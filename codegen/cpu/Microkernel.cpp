@@ -99,8 +99,9 @@ func::FuncOp tileFunction(KernelBuilder &k, const TileSpec &spec) {
   if (auto existing = k.module().lookupSymbol<func::FuncOp>(name))
     return existing;
   Type pointer = k.pointerType();
-  KernelBuilder tile(k.module(), name, k.target(),
-                     {k.builder().getI64Type(), pointer, pointer, pointer});
+  KernelBuilder tile(
+      k.module(), name, k.target(),
+      k.builder().getFunctionType({k.builder().getI64Type(), pointer, pointer, pointer}, {}));
   emitTile(tile, spec);
   return tile.finish();
 }

@@ -20,7 +20,7 @@ public:
     bufferType = llvm::StructType::get(context, {i64, i64, i64});
     llvm::Type *pair = llvm::ArrayType::get(i64, 2);
     matrixType = llvm::StructType::get(context, {bufferType, i64, i64, pair});
-    launchType = llvm::StructType::get(context, {ptr, ptr, i64, i64, i64, ptr, i64, i64});
+    launchType = llvm::StructType::get(context, {ptr, ptr, i64, i64, i64, ptr, i64, i64, i64});
     gemmType = llvm::StructType::get(context, {ptr, i64, i64, i64, pair, matrixType, matrixType,
                                                matrixType, i64, bufferType, i64});
     declareAbi();
@@ -97,7 +97,8 @@ private:
                                    number(op.getExtent()), number(op.getTasks()),
                                    number(buffers.size()),
                                    global(llvm::ConstantArray::get(list, buffers), "buffers"),
-                                   number(op.getFlops()), number(op.getBytes())}),
+                                   number(op.getFlops()), number(op.getBytes()),
+                                   number(op.getProduct() ? 1 : 0)}),
                   "launch");
   }
 
@@ -115,6 +116,9 @@ private:
     auto *type = llvm::FunctionType::get(llvm::Type::getVoidTy(context), {ptr}, false);
     function = llvm::Function::Create(type, llvm::GlobalValue::InternalLinkage,
                                       "gradc.program." + program.getSymName(), target);
+    // Thousands of calls and nothing to optimise: fast instruction selection keeps this linear.
+    function->addFnAttr(llvm::Attribute::OptimizeNone);
+    function->addFnAttr(llvm::Attribute::NoInline);
     b.SetInsertPoint(llvm::BasicBlock::Create(context, "entry", function));
     emitCommands(program.getBody().front());
     b.CreateRetVoid();

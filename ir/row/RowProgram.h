@@ -142,8 +142,7 @@ int64_t taskCount(const Program &program, int64_t extent);
 enum class ValueType : uint8_t { f32, i32, condition };
 std::vector<ValueType> valueTypes(const Program &program);
 /// What operand `index` of a node is taken as, given `valueTypes` of at least the nodes before it.
-ValueType operandType(const std::vector<ValueType> &types, const Node &node,
-                      int index);
+ValueType operandType(const std::vector<ValueType> &types, const Node &node, int index);
 
 /// Number of operands of a kind, and its name as printed.
 int operandCount(NodeKind kind);

@@ -114,7 +114,8 @@ void ExecEmitter::emitLaunch(OpBuilder &builder, const ProgramStorage &program,
   auto cost = cast<CostOpInterface>(command.op);
   exec::LaunchOp::create(builder, command.op->getLoc(), kernelFor(command).getValue(),
                          command.geometry.extent, command.geometry.tasks,
-                         builder.getArrayAttr(buffers), cost.getFlops(), cost.getBytes());
+                         builder.getArrayAttr(buffers), cost.getFlops(), cost.getBytes(),
+                         isa<MatmulOp>(command.op));
 }
 
 void ExecEmitter::emitGemm(OpBuilder &builder, const ProgramStorage &program,

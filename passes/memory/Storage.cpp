@@ -159,7 +159,7 @@ private:
     int64_t at = lifetimes.index(&op);
     Command command;
     command.op = &op;
-    command.isGemm = fusion.getFusionRole() == FusionRole::library;
+    command.isGemm = fusion.getFusionRole() == FusionRole::library && !library.emitsProducts();
     for (OpOperand &operand : op.getOpOperands()) {
       FailureOr<Storage> storage = read(operand.get(), at);
       if (failed(storage))

@@ -41,7 +41,7 @@ struct Command {
   KernelGeometry geometry;  ///< of launches
   int32_t workspace = -1;   ///< buffer index, or -1
   int64_t workspaceBytes = 0;
-  bool isGemm = false;
+  bool isGemm = false; ///< a product by the runtime's library
 };
 
 struct ProgramStorage {

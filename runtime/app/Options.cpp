@@ -151,6 +151,7 @@ void addGenerate(CLI::App &command, GenerateOptions &o) {
   auto *text = command.add_option("--prompt", o.prompt, "text to continue (models of bytes)");
   command.add_option("--prompt-ids", o.promptIds, "token ids to continue, e.g. 1,2,3")
       ->delimiter(',')
+      ->take_all()
       ->excludes(text);
   command.add_option("--tokens", o.tokens, "tokens to generate")
       ->required()
@@ -210,6 +211,7 @@ Expected<Command> parseCommandLine(int argc, const char *const *argv) {
   Raw raw;
   CLI::App app("A training program for one model, compiled by gradc. Exit codes: 0 done, 1 wrong "
                "input, 2 a fault of the machine, 70 a defect of gradc.");
+  app.option_defaults()->take_last(); // a script's flags can be overridden by appending
   app.require_subcommand(1);
   auto *train = app.add_subcommand("train", "train the model");
   addTrainData(*train, raw);

@@ -16,12 +16,13 @@ double microseconds(std::chrono::steady_clock::time_point time) {
 
 Expected<std::unique_ptr<Reporter>> Reporter::create(const TrainOptions &options,
                                                      const Metadata &metadata,
-                                                     const PeakRates &peak, int64_t doneSteps) {
+                                                     const std::optional<PeakRates> &peak,
+                                                     int64_t doneSteps) {
   ProgressOptions progress;
   progress.firstStep = uint64_t(doneSteps + 1);
   progress.totalSteps = uint64_t(options.steps);
-  std::unique_ptr<Reporter> reporter(
-      new Reporter(options, metadata, peak, doneSteps, Progress(progress)));
+  std::unique_ptr<Reporter> reporter(new Reporter(
+      options, metadata, peak ? peak->flopsPerSecond : 0, doneSteps, Progress(progress)));
   if (!options.metrics.empty()) {
     std::optional<uint64_t> resumeStep;
     if (doneSteps > 0)
@@ -76,7 +77,7 @@ Status Reporter::report(Session &session, const StepResult &result) {
   metrics.stepMs = result.seconds * 1e3;
   metrics.tokensPerSecond = double(metadata_.tokensPerStep()) / result.seconds;
   metrics.flopsPerSecond = metadata_.flopsPerStep / result.seconds;
-  metrics.mfu = metrics.flopsPerSecond / peak_.flopsPerSecond;
+  metrics.mfu = peakFlops_ > 0 ? metrics.flopsPerSecond / peakFlops_ : 0;
   metrics.valLoss = result.valLoss;
   progress_.update(metrics);
   estimate(result);

@@ -25,9 +25,11 @@ struct StepResult {
 
 class Reporter {
 public:
-  /// Opens the files that the options name. `doneSteps` were done by earlier runs.
+  /// Opens the files that the options name. `doneSteps` were done by earlier runs; `peak` is what
+  /// utilisation is measured against, needed where a file shows it.
   static Expected<std::unique_ptr<Reporter>> create(const TrainOptions &options,
-                                                    const Metadata &metadata, const PeakRates &peak,
+                                                    const Metadata &metadata,
+                                                    const std::optional<PeakRates> &peak,
                                                     int64_t doneSteps);
 
   /// Traces the session's launches until trace-steps steps were reported.
@@ -39,16 +41,16 @@ public:
   Status finish(Session &session);
 
 private:
-  Reporter(const TrainOptions &options, const Metadata &metadata, const PeakRates &peak,
+  Reporter(const TrainOptions &options, const Metadata &metadata, double peakFlops,
            int64_t doneSteps, Progress progress)
-      : options_(options), metadata_(metadata), peak_(peak), doneSteps_(doneSteps),
+      : options_(options), metadata_(metadata), peakFlops_(peakFlops), doneSteps_(doneSteps),
         progress_(std::move(progress)) {}
   void estimate(const StepResult &result);
   Status endTrace(Session &session);
 
   const TrainOptions &options_;
   const Metadata &metadata_;
-  PeakRates peak_;
+  double peakFlops_; ///< a second; 0 where no one asks for it
   int64_t doneSteps_;
   Progress progress_;
   std::optional<JsonLines> jsonLines_;

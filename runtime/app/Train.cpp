@@ -60,7 +60,10 @@ Status Trainer::run() {
   catchStopSignals();
   GRADC_RETURN_IF_ERROR(openInputs());
   GRADC_ASSIGN_OR_RETURN(auto checkpoint, openCheckpoint());
-  GRADC_ASSIGN_OR_RETURN(PeakRates peak, probePeak(options_.threads));
+  std::optional<PeakRates> peak;
+  if (!options_.metrics.empty() || !options_.tensorboard.empty()) {
+    GRADC_ASSIGN_OR_RETURN(peak, probePeak(options_.threads));
+  }
   announce();
   GRADC_ASSIGN_OR_RETURN(session_, Session::open(executable_, metadata_, options_.threads));
   GRADC_RETURN_IF_ERROR(setWeights(checkpoint));

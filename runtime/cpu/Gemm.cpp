@@ -114,7 +114,7 @@ struct FreeDeleter {
 } // namespace
 
 struct GemmEngine::Implementation {
-  explicit Implementation(ThreadPool &pool) : pool(pool) {
+  Implementation(ThreadPool &pool, GemmPacking packing) : pool(pool), packing(packing) {
     useOneThreadHere();
     for (int thread = 0; thread < pool.threads(); ++thread)
       streams.emplace_back(engine);
@@ -122,6 +122,7 @@ struct GemmEngine::Implementation {
   }
 
   ThreadPool &pool;
+  GemmPacking packing;
   dnnl::engine engine{dnnl::engine::kind::cpu, 0};
   std::vector<dnnl::stream> streams;
   std::size_t scratchpadBytes = 0; ///< the most that any plan needs
@@ -223,13 +224,15 @@ bool GemmEngine::Implementation::preparePacked(Plan &plan, int64_t workspaceByte
   int64_t rows[2] = {t.sliceRows, lastSlice(problem.m, t.sliceRows, t.rowSlices)};
   int64_t columns[2] = {t.sliceColumns, lastSlice(problem.n, t.sliceColumns, t.columnSlices)};
   for (int column = 0; column < 2; ++column) {
+    dnnl::memory::dims sizes{problem.k, columns[column]};
     Descriptor plain = descriptor(problem.k, columns[column], problem.b);
-    Descriptor any({problem.k, columns[column]}, f32, dnnl::memory::format_tag::any);
-    auto full = product(plan, rows[0], columns[column], any);
+    bool forced = packing == GemmPacking::always;
+    Descriptor wanted(sizes, f32,
+                      forced ? dnnl::memory::format_tag::BA16a64b : dnnl::memory::format_tag::any);
+    auto full = product(plan, rows[0], columns[column], wanted);
     Descriptor chosen = full.weights_desc();
-    Descriptor rowMajor({problem.k, columns[column]}, f32, dnnl::memory::format_tag::ab);
-    Descriptor columnMajor({problem.k, columns[column]}, f32, dnnl::memory::format_tag::ba);
-    if (chosen == plain || chosen == rowMajor || chosen == columnMajor)
+    if (chosen == plain || chosen == Descriptor(sizes, f32, dnnl::memory::format_tag::ab) ||
+        chosen == Descriptor(sizes, f32, dnnl::memory::format_tag::ba))
       return false;
     if (column == 0)
       plan.packedSliceBytes = (int64_t(chosen.get_size()) + cacheLine - 1) / cacheLine * cacheLine;
@@ -314,8 +317,8 @@ bool GemmEngine::Implementation::execute(Plan &plan, const float *a, const float
   return ok;
 }
 
-GemmEngine::GemmEngine(ThreadPool &pool)
-    : implementation_(std::make_unique<Implementation>(pool)) {}
+GemmEngine::GemmEngine(ThreadPool &pool, GemmPacking packing)
+    : implementation_(std::make_unique<Implementation>(pool, packing)) {}
 
 GemmEngine::~GemmEngine() = default;
 

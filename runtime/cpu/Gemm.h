@@ -13,11 +13,16 @@ namespace gradc::rt {
 
 class ThreadPool;
 
+/// Whether right operands are packed where the library has a packed layout that it likes better
+/// (processors with AVX-512), or always: slower elsewhere, but it lets the packed path be tested on
+/// any machine.
+enum class GemmPacking { whereItPays, always };
+
 /// Executes products; keeps what it prepared for each shape, so that a step after the first
 /// prepares and allocates nothing. Not for use by several threads at once.
 class GemmEngine {
 public:
-  explicit GemmEngine(ThreadPool &pool);
+  explicit GemmEngine(ThreadPool &pool, GemmPacking packing = GemmPacking::whereItPays);
   ~GemmEngine();
 
   /// Runs the product on resolved addresses: `a`, `b` and `c` of batch element (0, 0). `workspace`

@@ -143,10 +143,22 @@ double distance(const std::vector<float> &got, const std::vector<double> &want) 
   return ratio >= 0 ? ratio : INFINITY;
 }
 
-void check(AttentionSpec spec, bool packed) {
+/// The host, narrower vectors, and the widest, which LLVM splits where the host has none: the
+/// shapes of tiles differ between them.
+std::vector<CpuTarget> everyTarget() {
+  std::vector<CpuTarget> targets = hostTargets();
+  if (targets.front().vectorBits < 512) {
+    targets.push_back(targets.front());
+    targets.back().vectorBits = 512;
+  }
+  return targets;
+}
+std::vector<CpuTarget> hostTarget() { return {CpuTarget::host()}; }
+
+void check(AttentionSpec spec, bool packed, const std::vector<CpuTarget> &targets) {
   Data data(spec, packed);
   Reference want = reference(data.spec, data.inputs());
-  for (const CpuTarget &target : hostTargets()) {
+  for (const CpuTarget &target : targets) {
     SCOPED_TRACE(testing::Message()
                  << "B" << spec.batch << " T" << spec.seq << " H" << spec.heads << "/"
                  << spec.kvHeads << " D" << spec.headDim << (spec.causal ? " causal" : "") << " W"
@@ -183,37 +195,40 @@ AttentionSpec shape(int64_t batch, int64_t seq, int64_t heads, int64_t kvHeads, 
 }
 
 TEST(Attention, HeadDimensions) {
-  for (int64_t headDim : {1, 3, 16, 17, 24, 48, 64, 80, 128})
-    check(shape(1, 70, 4, 4, headDim), headDim % 16 != 0);
+  for (int64_t headDim : {1, 17, 24, 80})
+    check(shape(1, 70, 4, 4, headDim), headDim % 16 != 0, everyTarget());
+  for (int64_t headDim : {3, 16, 48, 64, 128})
+    check(shape(1, 70, 4, 4, headDim), headDim % 16 != 0, hostTarget());
 }
 
 TEST(Attention, SequenceLengths) {
   for (int64_t seq : {1, 2, 15, 47, 48, 49, 64, 65, 130, 200})
-    check(shape(2, seq, 2, 2, 16), seq % 2 == 0);
+    check(shape(2, seq, 2, 2, 16), seq % 2 == 0, hostTarget());
 }
 
 TEST(Attention, SeveralKeyBlocksAndSuperblocks) {
-  check(shape(1, 1200, 4, 4, 16), true);
-  check(shape(1, 700, 4, 4, 64), true);
+  check(shape(1, 1200, 4, 4, 16), true, hostTarget());
+  check(shape(1, 700, 4, 4, 64), true, everyTarget());
 }
 
 TEST(Attention, AllKeysVisible) {
-  check(shape(1, 1, 4, 4, 16, false), false);
-  check(shape(2, 100, 2, 2, 24, false), true);
-  check(shape(1, 600, 1, 1, 128, false), false);
+  check(shape(1, 1, 4, 4, 16, false), false, hostTarget());
+  check(shape(2, 100, 2, 2, 24, false), true, everyTarget());
+  check(shape(1, 600, 1, 1, 128, false), false, hostTarget());
 }
 
 TEST(Attention, GroupedHeads) {
-  check(shape(2, 77, 6, 2, 16), true);
-  check(shape(1, 150, 8, 1, 24), false);
-  check(shape(2, 90, 4, 1, 64), true);
+  check(shape(2, 77, 6, 2, 16), true, everyTarget());
+  check(shape(1, 150, 8, 1, 24), false, hostTarget());
+  check(shape(2, 90, 4, 1, 64), true, hostTarget());
 }
 
 TEST(Attention, Windows) {
-  for (int64_t window : {1, 2, 17, 64, 100, 149, 150, 1000})
-    check(shape(1, 150, 4, 4, 16, window % 2 == 0, window), true);
-  check(shape(1, 1300, 2, 1, 16, true, 70), true);
-  check(shape(1, 1300, 4, 4, 16, true, 600), false);
+  for (int64_t window : {1, 2, 64, 100, 149, 150, 1000})
+    check(shape(1, 150, 4, 4, 16, window % 2 == 0, window), true, hostTarget());
+  check(shape(1, 150, 4, 4, 16, true, 17), true, everyTarget());
+  check(shape(1, 1300, 2, 1, 16, true, 70), true, hostTarget());
+  check(shape(1, 1300, 4, 4, 16, true, 600), false, hostTarget());
 }
 
 /// Where heads are few, dk/dv and dq are computed by tasks of their own, of parts of the sequence.
@@ -221,9 +236,9 @@ TEST(Attention, FewHeadsAreSplitByRows) {
   EXPECT_GT(attentionForwardTaskCount(shape(1, 1024, 1, 1, 64)), 4);
   EXPECT_GT(attentionBackwardTaskCount(shape(1, 1024, 1, 1, 64)), 4);
   EXPECT_EQ(attentionBackwardTaskCount(shape(4, 1024, 12, 12, 64)), 48);
-  check(shape(1, 333, 1, 1, 64), true);
-  check(shape(1, 333, 2, 1, 16, true, 40), true);
-  check(shape(1, 200, 3, 3, 16, false), true);
+  check(shape(1, 333, 1, 1, 64), true, everyTarget());
+  check(shape(1, 333, 2, 1, 16, true, 40), true, hostTarget());
+  check(shape(1, 200, 3, 3, 16, false), true, hostTarget());
 }
 
 /// Rows of one head's o or dq (contiguous heads apart) whose bits differ from those of another run.
@@ -236,7 +251,7 @@ std::vector<int64_t> changedRows(const AttentionSpec &s, const std::vector<float
   return rows;
 }
 
-void checkMaskedNan(int64_t window) {
+void checkMaskedNan(int64_t window, const std::vector<CpuTarget> &targets) {
   AttentionSpec spec = shape(1, 200, 1, 1, 24, true, window);
   int64_t spoiled = 90, last = window > 0 ? spoiled + window - 1 : spec.seq - 1;
   std::vector<int64_t> later, earlier;
@@ -245,7 +260,7 @@ void checkMaskedNan(int64_t window) {
   for (int64_t t = window > 0 ? std::max<int64_t>(0, spoiled - window + 1) : 0; t <= spoiled; ++t)
     earlier.push_back(t);
   Data clean(spec, true);
-  for (const CpuTarget &target : hostTargets()) {
+  for (const CpuTarget &target : targets) {
     SCOPED_TRACE(testing::Message() << "window " << window << ", " << target.vectorBits);
     Kernels kernels(clean.spec, target);
     ASSERT_TRUE(kernels);
@@ -270,9 +285,9 @@ void checkMaskedNan(int64_t window) {
 
 /// What a mask hides has no effect, not even where it is NaN.
 TEST(Attention, MaskedNanHasNoEffect) {
-  checkMaskedNan(0);
-  checkMaskedNan(1);
-  checkMaskedNan(50);
+  checkMaskedNan(0, hostTarget());
+  checkMaskedNan(1, hostTarget());
+  checkMaskedNan(50, everyTarget());
 }
 
 /// A row none of whose keys count: its scores are all -inf.
@@ -286,7 +301,7 @@ TEST(Attention, RowThatSeesNothing) {
   for (int64_t t = 1; t < 50; ++t) // the others see that key with a weight of 0 as well
     for (int64_t d = 0; d < 16; ++d)
       data.in.at(0)[t * 16 + d] = std::fabs(data.in.at(0)[t * 16 + d]) + 0.01f;
-  for (const CpuTarget &target : hostTargets()) {
+  for (const CpuTarget &target : everyTarget()) {
     Data run = data;
     Kernels kernels(run.spec, target);
     ASSERT_TRUE(kernels);

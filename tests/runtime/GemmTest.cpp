@@ -2,6 +2,7 @@
 // bit for bit over the number of threads.
 #include "runtime/cpu/Gemm.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <memory>
@@ -27,6 +28,8 @@ struct Case {
   int64_t padding = 0;    ///< extra elements between rows
   bool shareB = false;    ///< batch stride 0 for the right operand
   bool workspace = false; ///< allow packing
+  bool packAlways = false;
+  int64_t workspaceLimit = gemmPackLimitBytes;
 };
 
 std::ostream &operator<<(std::ostream &out, const Case &c) { return out << c.name; }
@@ -72,7 +75,9 @@ struct Fixture {
     gemm.b = layout(c.k, c.n, c.bTransposed, c, c.shareB, sizeB);
     gemm.c = layout(c.m, c.n, c.cTransposed, c, false, sizeC);
     gemm.accumulate = c.accumulate;
-    gemm.workspaceBytes = c.workspace ? gemmWorkspaceBytes(c.m, c.n, c.k) : 0;
+    packing = c.packAlways ? GemmPacking::always : GemmPacking::whereItPays;
+    gemm.workspaceBytes =
+        c.workspace ? std::min(c.workspaceLimit, gemmWorkspaceBytes(c.m, c.n, c.k)) : 0;
     a = randomFloats(sizeA, 1);
     b = randomFloats(sizeB, 2);
     before = randomFloats(sizeC, 3);
@@ -87,7 +92,7 @@ struct Fixture {
   std::vector<float> run(int threads) {
     auto pool = ThreadPool::create(threads);
     EXPECT_TRUE(pool.ok());
-    GemmEngine engine(**pool);
+    GemmEngine engine(**pool, packing);
     std::vector<float> c = before;
     std::unique_ptr<std::byte, decltype(&std::free)> workspace(
         static_cast<std::byte *>(std::aligned_alloc(64, gemm.workspaceBytes + 64)), &std::free);
@@ -97,6 +102,7 @@ struct Fixture {
   }
 
   GradcGemm gemm{};
+  GemmPacking packing;
   std::vector<float> a, b, before;
 };
 
@@ -170,6 +176,10 @@ const Case cases[] = {
     {"batch_shared", 70, 90, 33, false, false, false, 3, 2, false, 0, true},
     {"packed", 520, 700, 300, false, false, false, 1, 1, false, 0, false, true},
     {"packed_tb", 520, 700, 300, false, true, false, 1, 1, true, 0, false, true},
+    {"packed_always", 512, 300, 257, false, false, false, 1, 1, false, 0, false, true, true},
+    {"packed_always_tb", 513, 301, 256, true, true, false, 1, 1, true, 7, false, true, true},
+    {"packed_always_panels", 512, 500, 256, false, true, false, 1, 1, false, 0, false, true, true,
+     200 << 10},
     {"packed_panels", 512, 3000, 2111, false, true, false, 1, 1, false, 0, false, true},
 };
 

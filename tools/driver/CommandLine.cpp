@@ -56,7 +56,7 @@ struct ModelFlags {
   CompileRequest request;
   FixedFlags fixed;
   int64_t microBatch = 0, seq = 0;
-  std::string fuse = "on", dropout = "config";
+  std::string fuse = "on", dropout = "config", gemm = "generated";
 
   void add(CLI::App &app) {
     app.add_option("MODEL", request.model, "A config.json, a folder holding one, or an .mlir module")
@@ -79,6 +79,9 @@ struct ModelFlags {
     app.add_option("--init", request.init, "Initialisation: family, normal, xavier, kaiming, orthogonal")
         ->check(CLI::IsMember({"family", "normal", "xavier", "kaiming", "orthogonal"}))
         ->capture_default_str();
+    app.add_option("--gemm", gemm, "Matrix products: generated kernels, or library (oneDNN)")
+        ->check(CLI::IsMember({"generated", "library"}))
+        ->capture_default_str();
     fixed.add(app);
   }
 
@@ -94,6 +97,7 @@ struct ModelFlags {
       request.import.seq = seq;
     request.import.dropout = dropout == "off" ? DropoutPolicy::off : DropoutPolicy::asConfigured;
     request.passes.fuse = fuse == "on";
+    request.products = gemm == "library" ? codegen::Products::library : codegen::Products::generated;
     return {};
   }
 };

@@ -37,7 +37,7 @@ std::optional<Phase> phaseOfEmit(llvm::StringRef emit) {
 } // namespace
 
 Compiler::Compiler(CompileRequest asked)
-    : request(std::move(asked)),
+    : request(std::move(asked)), library(request.products),
       context(std::make_unique<MLIRContext>(MLIRContext::Threading::DISABLED)) {
   context->loadDialect<func::FuncDialect, nn::NnDialect, exec::ExecDialect>();
   context->getDiagEngine().registerHandler([this](Diagnostic &diagnostic) {

@@ -20,6 +20,7 @@ struct CompileRequest {
   std::optional<Phase> from, to;
   std::string dumpFolder; ///< empty: no dumps
   bool timing = false;
+  codegen::Products products = codegen::Products::generated;
 };
 
 class Compiler {
