@@ -1,4 +1,4 @@
-"""Memory is what the compiler printed: the arena to the byte, the process within 5 % + 64 MiB."""
+"""Memory is what the compiler printed: the arena to its alignment, the process within 5 % + 64 MiB."""
 
 import json
 import unittest
@@ -13,7 +13,9 @@ class Memory(Case):
                                        "--micro-batch", 4, "--seq", 128)
             report = json.loads(run(executable, "bench", "--steps", 2, "--json").stdout)
             info = json.loads(run(executable, "info", "--json").stdout)
-            self.assertEqual(report["arena_high_water_bytes"], report["arena_bytes"])
+            # The last buffer's padding to 64 bytes is planned and not touched.
+            untouched = report["arena_bytes"] - report["arena_high_water_bytes"]
+            self.assertIn(untouched, range(64))
             self.assertEqual(report["planned_peak_bytes"], info["peak_bytes"])
             bound = info["peak_bytes"] * 1.05 + (64 << 20)
             self.assert_within(report["resident_peak_bytes"], bound, "resident peak")

@@ -3,7 +3,7 @@
 // The parameter is updated where it lies; the slices of the product are read in place, with the
 // product's row stride; both gradients are written side by side into the concat.
 // CHECK: exec.program @train_step
-// CHECK: exec.gemm m 4 n 12 k 4
+// CHECK: exec.launch @matmul{{.*}} product
 // CHECK: exec.launch @[[ADD:add[a-z_0-9]*]] {{.*}}[#exec.buffer<arena, [[AT:[0-9]+]]>, #exec.buffer<arena, {{[0-9]+}}>, #exec.buffer<arena, [[SUM:[0-9]+]]>]
 // CHECK: exec.launch @{{.*}} [#exec.buffer<state, [[W:[0-9]+]]>, {{.*}}#exec.buffer<state, [[W]]>]
 // CHECK: exec.kernel @[[ADD]] strides [12, 12

@@ -43,7 +43,7 @@ public:
   int synchronizations = 0;
 };
 
-GradcLaunch launchNamed(const char *name) { return {name, nullptr, 1, 1, 0, nullptr, 30, 40}; }
+GradcLaunch launchNamed(const char *name) { return {name, nullptr, 1, 1, 0, nullptr, 30, 40, 0}; }
 
 TEST(StepAbi, PassesCallsInOrderWithTheirIteration) {
   RecordingDevice device;
@@ -113,7 +113,7 @@ TEST(CpuDevice, ResolvesSpacesOffsetsAndIterations) {
         static_cast<const float *>(buffers[1])[task] + *static_cast<const float *>(buffers[2]);
   };
   GradcBuffer buffers[] = {{GRADC_ARENA, 128, 0}, {GRADC_STATE, 64, 8}, {GRADC_CONSTANT, 4, 0}};
-  GradcLaunch launch{"add", add, 1, 2, 3, buffers, 0, 0};
+  GradcLaunch launch{"add", add, 1, 2, 3, buffers, 0, 0, 0};
   for (int64_t iteration = 0; iteration < 3; ++iteration) {
     ASSERT_TRUE((*device)->launch(launch, iteration).ok());
     float out[2];

@@ -134,7 +134,7 @@ struct Toy {
     bufferLists.push_back(std::move(buffers));
     const auto &list = bufferLists.back();
     return {false,
-            {name, kernel, extent, tasks, int64_t(list.size()), list.data(), extent * tasks, 0},
+            {name, kernel, extent, tasks, int64_t(list.size()), list.data(), extent * tasks, 0, 0},
             {}};
   }
   static GradcMatrix matrix(GradcBuffer buffer, int64_t rowStride, int64_t columnStride) {
