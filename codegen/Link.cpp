@@ -55,12 +55,24 @@ llvm::Error linkExecutable(const std::string &objectPath, const std::string &exe
   llvm::Expected<std::string> runtime = findRuntime();
   if (!runtime)
     return runtime.takeError();
-  std::string main = *runtime + "/libgradc_runtime_main.a", library = *runtime + "/libgradc_runtime.a";
+  std::string main = *runtime + "/libgradc_runtime_main.a",
+              library = *runtime + "/libgradc_runtime.a";
   // Linked under another name and renamed, so that a running executable is replaced whole.
   std::string temporary = executablePath + ".tmp";
-  llvm::SmallVector<llvm::StringRef> arguments{
-      *linker, "-o", temporary, objectPath, "-Wl,--whole-archive", main, "-Wl,--no-whole-archive",
-      library, "-ldnnl", "-lgomp", "-lpthread", "-lm", "-Wl,--gc-sections", "-Wl,--as-needed"};
+  llvm::SmallVector<llvm::StringRef> arguments{*linker,
+                                               "-o",
+                                               temporary,
+                                               objectPath,
+                                               "-Wl,--whole-archive",
+                                               main,
+                                               "-Wl,--no-whole-archive",
+                                               library,
+                                               "-ldnnl",
+                                               "-lgomp",
+                                               "-lpthread",
+                                               "-lm",
+                                               "-Wl,--gc-sections",
+                                               "-Wl,--as-needed"};
   llvm::SmallString<128> log;
   if (std::error_code error = llvm::sys::fs::createTemporaryFile("gradc-link", "log", log))
     return failure("cannot make a temporary file: " + error.message());
@@ -74,8 +86,8 @@ llvm::Error linkExecutable(const std::string &objectPath, const std::string &exe
   llvm::sys::fs::remove(log);
   if (result != 0) {
     llvm::sys::fs::remove(temporary);
-    return failure("linking " + executablePath + " with " + *linker + " failed: " +
-                   (output.empty() ? message : output));
+    return failure("linking " + executablePath + " with " + *linker +
+                   " failed: " + (output.empty() ? message : output));
   }
   if (std::error_code error = llvm::sys::fs::rename(temporary, executablePath)) {
     llvm::sys::fs::remove(temporary);

@@ -6,8 +6,8 @@
 
 namespace gradc::codegen {
 
-/// Runs the system's C++ compiler as a linker: GRADC_LINKER, else clang++-22, clang++ or c++ of PATH.
-/// The runtime's libraries are looked for in GRADC_RUNTIME_DIR, else beside this program
+/// Runs the system's C++ compiler as a linker: GRADC_LINKER, else clang++-22, clang++ or c++ of
+/// PATH. The runtime's libraries are looked for in GRADC_RUNTIME_DIR, else beside this program
 /// (../lib/gradc, ../lib).
 llvm::Error linkExecutable(const std::string &objectPath, const std::string &executablePath);
 

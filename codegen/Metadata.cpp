@@ -124,7 +124,8 @@ MemoryByKind memoryByKind(ModuleOp module) {
   memory.workspace = integer(plan, "workspace_bytes");
   int64_t arena = integer(plan, "arena_bytes");
   memory.activations = std::max<int64_t>(0, arena - memory.gradients - memory.workspace);
-  memory.peak = integer(plan, "state_bytes") + arena + integer(plan, "constant_bytes") + runtimeBytes;
+  memory.peak =
+      integer(plan, "state_bytes") + arena + integer(plan, "constant_bytes") + runtimeBytes;
   return memory;
 }
 
@@ -145,45 +146,44 @@ std::string executableMetadata(ModuleOp module, const CompileFlags &flags,
   else
     llvm::consumeError(parsed.takeError());
   int64_t parameters = memory.parameters / 4;
-  json::Object root{
-      {"format", 1},
-      {"gradc", GRADC_VERSION},
-      {"model", json::Object{{"family", modelString("family")},
-                             {"vocab", modelNumber("vocab")},
-                             {"max_positions", modelNumber("max_positions")},
-                             {"prefix", modelString("prefix")},
-                             {"config", std::move(config)}}},
-      {"flags", json::Object{{"micro_batch", flags.microBatch},
-                             {"seq", flags.seq},
-                             {"grad_accum", flags.gradAccum},
-                             {"precision", "fp32"},
-                             {"optimizer", flags.optimizer},
-                             {"recompute", "none"},
-                             {"fuse", flags.fuse ? "on" : "off"},
-                             {"mesh", "dp=1,tp=1,pp=1,cp=1"},
-                             {"zero", 0},
-                             {"target", "cpu"},
-                             {"cpu", target.cpu},
-                             {"cpu_features", target.features},
-                             {"init", flags.init}}},
-      {"parameters", parameters},
-      {"fingerprint", fingerprint(module, flags.optimizer)},
-      {"flops_per_token", integer(plan, "flops") / std::max<int64_t>(1, tokens)},
-      {"flops_per_step", integer(plan, "flops")},
-      {"matmul_flops_per_step", integer(plan, "matmul_flops")},
-      {"state_bytes", integer(plan, "state_bytes")},
-      {"arena_bytes", integer(plan, "arena_bytes")},
-      {"constant_bytes", integer(plan, "constant_bytes")},
-      {"memory", json::Object{{"parameters", memory.parameters},
-                              {"gradients", memory.gradients},
-                              {"optimizer", memory.optimizer},
-                              {"activations", memory.activations},
-                              {"workspace", memory.workspace},
-                              {"peak", memory.peak}}},
-      {"kernels", kernelUses(module)},
-      {"state", stateSlots(module)},
-      {"gradients", std::move(gradients)},
-      {"exec", execText(module)}};
+  json::Object root{{"format", 1},
+                    {"gradc", GRADC_VERSION},
+                    {"model", json::Object{{"family", modelString("family")},
+                                           {"vocab", modelNumber("vocab")},
+                                           {"max_positions", modelNumber("max_positions")},
+                                           {"prefix", modelString("prefix")},
+                                           {"config", std::move(config)}}},
+                    {"flags", json::Object{{"micro_batch", flags.microBatch},
+                                           {"seq", flags.seq},
+                                           {"grad_accum", flags.gradAccum},
+                                           {"precision", "fp32"},
+                                           {"optimizer", flags.optimizer},
+                                           {"recompute", "none"},
+                                           {"fuse", flags.fuse ? "on" : "off"},
+                                           {"mesh", "dp=1,tp=1,pp=1,cp=1"},
+                                           {"zero", 0},
+                                           {"target", "cpu"},
+                                           {"cpu", target.cpu},
+                                           {"cpu_features", target.features},
+                                           {"init", flags.init}}},
+                    {"parameters", parameters},
+                    {"fingerprint", fingerprint(module, flags.optimizer)},
+                    {"flops_per_token", integer(plan, "flops") / std::max<int64_t>(1, tokens)},
+                    {"flops_per_step", integer(plan, "flops")},
+                    {"matmul_flops_per_step", integer(plan, "matmul_flops")},
+                    {"state_bytes", integer(plan, "state_bytes")},
+                    {"arena_bytes", integer(plan, "arena_bytes")},
+                    {"constant_bytes", integer(plan, "constant_bytes")},
+                    {"memory", json::Object{{"parameters", memory.parameters},
+                                            {"gradients", memory.gradients},
+                                            {"optimizer", memory.optimizer},
+                                            {"activations", memory.activations},
+                                            {"workspace", memory.workspace},
+                                            {"peak", memory.peak}}},
+                    {"kernels", kernelUses(module)},
+                    {"state", stateSlots(module)},
+                    {"gradients", std::move(gradients)},
+                    {"exec", execText(module)}};
   std::string text;
   llvm::raw_string_ostream(text) << json::Value(std::move(root));
   return text;

@@ -17,8 +17,8 @@ struct ClusterProgram {
   llvm::SmallVector<int32_t> resultBuffers;
 };
 
-/// `rowStrides` has, for each operand and then each result, elements from row to row; 0 (or an empty
-/// list) stands for contiguous.
+/// `rowStrides` has, for each operand and then each result, elements from row to row; 0 (or an
+/// empty list) stands for contiguous.
 ClusterProgram buildClusterProgram(FusedOp op, llvm::ArrayRef<int64_t> rowStrides = {});
 
 /// The rows and columns that all ops of a cluster share.

@@ -55,7 +55,8 @@ int64_t byteSize(mlir::Type type);
 /// The row program's element type for a tensor element type.
 row::Dtype rowDtype(mlir::Type elementType);
 
-/// A gradient shaped as the broadcast result, summed to the shape of the operand that was broadcast.
+/// A gradient shaped as the broadcast result, summed to the shape of the operand that was
+/// broadcast.
 mlir::Value sumToType(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value gradient,
                       mlir::Type type);
 

@@ -27,5 +27,6 @@ void gradc::nn::NnDialect::initialize() {
 Operation *gradc::nn::NnDialect::materializeConstant(OpBuilder &builder, Attribute value, Type type,
                                                      Location loc) {
   auto elements = dyn_cast<ElementsAttr>(value);
-  return elements && elements.getType() == type ? ConstantOp::create(builder, loc, elements) : nullptr;
+  return elements && elements.getType() == type ? ConstantOp::create(builder, loc, elements)
+                                                : nullptr;
 }

@@ -29,12 +29,14 @@ struct AbsorbSum : OpRewritePattern<AddOp> {
     Operation *producer = sum.getDefiningOp();
     auto fusion = dyn_cast_or_null<FusionOpInterface>(producer);
     // The addend must die here, or adding in place would need a copy of it first.
-    if (!fusion || !sum.hasOneUse() || !addend.hasOneUse() || producer->getBlock() != op->getBlock())
+    if (!fusion || !sum.hasOneUse() || !addend.hasOneUse() ||
+        producer->getBlock() != op->getBlock())
       return failure();
     Operation *source = addend.getDefiningOp();
     if (source && source->hasTrait<OpTrait::ConstantLike>())
       return failure();
-    if (source && (source->getBlock() != producer->getBlock() || !source->isBeforeInBlock(producer)))
+    if (source &&
+        (source->getBlock() != producer->getBlock() || !source->isBeforeInBlock(producer)))
       return failure();
     if (!source && !isa<MicrobatchesOp>(cast<BlockArgument>(addend).getOwner()->getParentOp()))
       return failure(); // a function's argument is not ours to overwrite

@@ -103,7 +103,8 @@ class AutodiffPass : public gradc::impl::AutodiffPassBase<AutodiffPass> {
         builder.getFunctionType(argumentTypes, llvm::to_vector(ValueRange(results).getTypes())));
     SmallVector<Attribute> attributes(argumentTypes.size(), builder.getDictionaryAttr({}));
     for (unsigned i = 0; i < loss.getNumArguments(); ++i)
-      attributes[i] = builder.getDictionaryAttr(llvm::to_vector(function_interface_impl::getArgAttrs(loss, i)));
+      attributes[i] =
+          builder.getDictionaryAttr(llvm::to_vector(function_interface_impl::getArgAttrs(loss, i)));
     function.setAllArgAttrs(attributes);
     return success();
   }

@@ -2,8 +2,8 @@
 //
 // Greedy, in program order: an op joins the cluster of a producer, else of a sibling that reads the
 // same matrix, else starts its own. Joining is legal when no path leaves the cluster and returns to
-// it through the op: clusters count as single nodes on such paths. Ops that end up after their users
-// are put right by one topological sort of the block.
+// it through the op: clusters count as single nodes on such paths. Ops that end up after their
+// users are put right by one topological sort of the block.
 #include "mlir/Analysis/TopologicalSortUtils.h"
 #include "passes/Passes.h"
 
@@ -19,8 +19,8 @@ using row::BufferKind;
 
 namespace {
 
-/// More matrices than this in one loop overrun the prefetchers and registers; and a chain that grows
-/// with the depth of the model (the sum of the gradient norm) stays in kernels of one size.
+/// More matrices than this in one loop overrun the prefetchers and registers; and a chain that
+/// grows with the depth of the model (the sum of the gradient norm) stays in kernels of one size.
 constexpr size_t maxMatrices = 16;
 
 struct Cluster {
@@ -175,12 +175,14 @@ private:
         }
       }
       for (Value result : op->getResults())
-        if (llvm::any_of(result.getUsers(), [&](Operation *user) { return !members.contains(user); }))
+        if (llvm::any_of(result.getUsers(),
+                         [&](Operation *user) { return !members.contains(user); }))
           outputs.push_back(result);
     }
     OpBuilder builder(cluster.ops.back());
     Location loc = cluster.ops.back().getLoc();
-    auto fused = FusedOp::create(builder, loc, llvm::to_vector(ValueRange(outputs).getTypes()), inputs);
+    auto fused =
+        FusedOp::create(builder, loc, llvm::to_vector(ValueRange(outputs).getTypes()), inputs);
     Block *body = builder.createBlock(&fused.getBody());
     IRMapping mapping;
     for (Value input : inputs)
@@ -218,8 +220,7 @@ public:
 private:
   void runOnOperation() override {
     SmallVector<Block *> blocks{&getOperation().getBody().front()};
-    getOperation().walk(
-        [&](MicrobatchesOp loop) { blocks.push_back(&loop.getBody().front()); });
+    getOperation().walk([&](MicrobatchesOp loop) { blocks.push_back(&loop.getBody().front()); });
     for (Block *block : blocks)
       BlockFusion(*block, enable).run();
   }

@@ -18,7 +18,7 @@ enum class Phase { import, autodiff, trainingStep, fusion, schedule, memoryPlan,
 
 struct PhaseInfo {
   Phase phase;
-  llvm::StringRef name;        ///< as flags and files have it
+  llvm::StringRef name; ///< as flags and files have it
   llvm::StringRef description;
 };
 

@@ -34,8 +34,7 @@ Operation *firstUser(Operation *op) {
 class SchedulePass : public gradc::impl::SchedulePassBase<SchedulePass> {
   void runOnOperation() override {
     SmallVector<Block *> blocks{&getOperation().getBody().front()};
-    getOperation().walk(
-        [&](MicrobatchesOp loop) { blocks.push_back(&loop.getBody().front()); });
+    getOperation().walk([&](MicrobatchesOp loop) { blocks.push_back(&loop.getBody().front()); });
     for (Block *block : blocks) {
       // From the end, so that a sunk op's own operands can follow it.
       for (Operation &op : llvm::make_early_inc_range(llvm::reverse(*block))) {

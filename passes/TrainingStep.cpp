@@ -34,8 +34,7 @@ public:
 
   void result(Value value, DictionaryAttr slot) {
     results.push_back(value);
-    resultAttributes.push_back(
-        builder.getDictionaryAttr(builder.getNamedAttr("nn.slot", slot)));
+    resultAttributes.push_back(builder.getDictionaryAttr(builder.getNamedAttr("nn.slot", slot)));
   }
 
   /// The slot of an argument or result of this program alone.
@@ -206,8 +205,8 @@ private:
     for (Value gradient : gradients) {
       int64_t elements = cast<RankedTensorType>(gradient.getType()).getNumElements();
       int64_t chunks = (elements + row::flatElementsPerTask - 1) / row::flatElementsPerTask;
-      Value sums = SquareSumsOp::create(b, loc, RankedTensorType::get({chunks}, b.getF32Type()),
-                                        gradient);
+      Value sums =
+          SquareSumsOp::create(b, loc, RankedTensorType::get({chunks}, b.getF32Type()), gradient);
       Value sum = SumOp::create(b, loc, sums);
       total = total ? AddOp::create(b, loc, total, sum).getResult() : sum;
     }
@@ -223,8 +222,8 @@ private:
     for (Parameter &parameter : parameters) {
       state.emplace_back();
       for (StringRef part : chosen->stateSlots)
-        state.back().push_back(program.argument(
-            parameter.type, program.slot("optimizer", parameter.name(), part)));
+        state.back().push_back(
+            program.argument(parameter.type, program.slot("optimizer", parameter.name(), part)));
     }
     SmallVector<Value> batch = addBatch(program, /*stacked=*/true);
     auto scalarType = RankedTensorType::get({}, b.getF32Type());

@@ -43,8 +43,8 @@ struct GradcLaunch {
   int64_t tasks;
   int64_t bufferCount;
   const GradcBuffer *buffers;
-  int64_t flops; ///< arithmetic operations of the launch, for traces
-  int64_t bytes; ///< bytes it must move at least, for traces
+  int64_t flops;     ///< arithmetic operations of the launch, for traces
+  int64_t bytes;     ///< bytes it must move at least, for traces
   int64_t isProduct; ///< 1: a matrix product, for the bench's share of them
 };
 

@@ -31,7 +31,12 @@ extern "C" {
 
 void gradc_launch(GradcContext *context, const GradcLaunch *launch) {
   record(*context,
-         {launch->name, launch->isProduct ? LaunchKind::gemm : LaunchKind::kernel, {}, {}, double(launch->flops), double(launch->bytes)},
+         {launch->name,
+          launch->isProduct ? LaunchKind::gemm : LaunchKind::kernel,
+          {},
+          {},
+          double(launch->flops),
+          double(launch->bytes)},
          [&] { return context->device->launch(*launch, context->iteration); });
 }
 

@@ -19,6 +19,9 @@ private:
   void openTask();
   Value scratch(int64_t count, int64_t width);
   Value element(Value matrix, const GemmSpec::Matrix &strides, Value row, Value column);
+  PackSource sourceA(Value first, Value firstRow);
+  PackSource sourceB(Value first);
+  FetchAhead ahead(const PackSource &source, Value part, int64_t parts);
   void slice(Value first);
 
   KernelBuilder &k;
@@ -62,25 +65,51 @@ void GemmEmitter::emit() {
   k.forRange(0, spec.k, tiling.depth, [&](Value first) { slice(first); });
 }
 
+Value sizeWithin(KernelBuilder &k, Value first, Value end, int64_t most) {
+  return k.maximum(k.minimum(k.sub(end, first), most), 0);
+}
+
+/// A block of rows of A, or the columns of B, in the slice at `first`; of no size behind the end.
+PackSource GemmEmitter::sourceA(Value first, Value firstRow) {
+  bool transposed = spec.a.columnStride == 1;
+  return {element(a, spec.a, k.add(row, firstRow), first),
+          transposed ? spec.a.rowStride : spec.a.columnStride, transposed,
+          sizeWithin(k, first, k.index(spec.k), tiling.depth),
+          sizeWithin(k, firstRow, rows, tiling.blockRows)};
+}
+PackSource GemmEmitter::sourceB(Value first) {
+  bool transposed = spec.b.columnStride != 1;
+  return {element(b, spec.b, first, column), transposed ? spec.b.columnStride : spec.b.rowStride,
+          transposed, sizeWithin(k, first, k.index(spec.k), tiling.depth), columns};
+}
+
+/// One of `parts` parts of a source.
+FetchAhead GemmEmitter::ahead(const PackSource &source, Value part, int64_t parts) {
+  Value lines = source.transposed ? source.count : source.depth;
+  Value length = source.transposed ? source.depth : source.count;
+  Value start = k.divide(k.mul(lines, part), parts);
+  Value end = k.divide(k.mul(lines, k.add(part, 1)), parts);
+  return {k.at(source.from, k.mul(start, source.stride)), source.stride, k.sub(end, start), length};
+}
+
 void GemmEmitter::slice(Value first) {
-  Value depth = k.minimum(k.sub(k.index(spec.k), first), tiling.depth);
-  bool bTransposed = spec.b.columnStride != 1;
-  callPack(k, tile.bStride,
-           {element(b, spec.b, first, column), bTransposed ? spec.b.columnStride : spec.b.rowStride,
-            bTransposed, depth, columns},
-           packedB);
+  PackSource sliceB = sourceB(first);
+  callPack(k, tile.bStride, sliceB, packedB);
   Value always =
       arith::ConstantOp::create(k.builder(), k.location(), k.builder().getBoolAttr(true));
   Value accumulate = spec.accumulate ? always : k.less(k.index(0), first);
+  Value nextFirst = k.add(first, tiling.depth);
+  int64_t blocks = (tiling.rows + tiling.blockRows - 1) / tiling.blockRows;
   k.forRange(0, rows, tiling.blockRows, [&](Value i) {
-    Value count = k.minimum(k.sub(rows, i), tiling.blockRows), blockRow = k.add(row, i);
-    bool aTransposed = spec.a.columnStride == 1;
-    callPack(k, tile.rows,
-             {element(a, spec.a, blockRow, first),
-              aTransposed ? spec.a.rowStride : spec.a.columnStride, aTransposed, depth, count},
-             packedA);
-    callGemmBlock(k, {paddedDepth(k, depth), count, columns, packedA, packedB,
-                      element(c, spec.c, blockRow, column), spec.c.rowStride, accumulate});
+    PackSource block = sourceA(first, i);
+    callPack(k, tile.rows, block, packedA);
+    Value nextRow = k.add(i, tiling.blockRows), more = k.less(nextRow, rows);
+    PackSource next =
+        sourceA(k.select(more, first, nextFirst), k.select(more, nextRow, k.index(0)));
+    callGemmBlock(k, {paddedDepth(k, sliceB.depth), block.count, columns, packedA, packedB,
+                      element(c, spec.c, k.add(row, i), column), spec.c.rowStride, accumulate,
+                      ahead(next, k.index(0), 1),
+                      ahead(sourceB(nextFirst), k.divide(i, tiling.blockRows), blocks)});
   });
 }
 

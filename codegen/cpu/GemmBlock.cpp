@@ -25,10 +25,18 @@ public:
       : k(k), tile(gemmTile(k.target())), tileColumns(tile.bStride), depth(k.parameter(0)),
         rows(k.parameter(1)), columns(k.parameter(2)), a(k.parameter(3)), b(k.parameter(4)),
         c(k.parameter(5)), cStride(k.parameter(6)), accumulate(k.parameter(7)),
-        partial(k.stack(tile.rows * tileColumns)) {}
+        ahead{fetchAhead(8), fetchAhead(12)}, partial(k.stack(tile.rows * tileColumns)) {}
   void emit();
 
 private:
+  /// See codegen::FetchAhead; `pace` is lines a tile, in units of 1 / paceUnit.
+  struct FetchAhead {
+    Value from, stride, lines, length, pace;
+  };
+  static constexpr int64_t paceUnit = 1 << 16;
+
+  FetchAhead fetchAhead(int firstParameter);
+  Value fetch(const FetchAhead &next, Value position);
   void emitTile(Value row, Value column, Value panelA, Value panelB);
   void prefetch(ArrayRef<Value> places);
   void storeWhole(ArrayRef<Value> sums, ArrayRef<Value> places);
@@ -38,19 +46,49 @@ private:
   TileSpec tile;
   int64_t tileColumns;
   Value depth, rows, columns, a, b, c, cStride, accumulate;
+  FetchAhead ahead[2];
   Value partial; ///< a tile of which only a part lies in C
 };
 
-void BlockEmitter::emit() {
-  auto next = [&](Value panel, int64_t width) {
-    return SmallVector<Value>{k.at(panel, panelStride(k, width, depth))};
-  };
-  k.forRange(k.index(0), columns, tileColumns, b, [&](Value column, ArrayRef<Value> panelB) {
-    k.forRange(k.index(0), rows, tile.rows, a, [&](Value row, ArrayRef<Value> panelA) {
-      emitTile(row, column, panelA[0], panelB[0]);
-      return next(panelA[0], tile.rows);
+BlockEmitter::FetchAhead BlockEmitter::fetchAhead(int firstParameter) {
+  FetchAhead next{k.parameter(firstParameter),
+                  k.parameter(firstParameter + 1),
+                  k.parameter(firstParameter + 2),
+                  k.parameter(firstParameter + 3),
+                  {}};
+  Value tiles = k.mul(k.divide(k.add(rows, tile.rows - 1), tile.rows),
+                      k.divide(k.add(columns, tileColumns - 1), tileColumns));
+  next.pace = arith::DivUIOp::create(k.builder(), k.location(), k.mul(next.lines, paceUnit), tiles);
+  return next;
+}
+
+/// Fetches what is due with one tile; returns the position after it.
+Value BlockEmitter::fetch(const FetchAhead &next, Value position) {
+  constexpr int64_t lineFloats = 16;
+  Value after = k.add(position, next.pace);
+  k.forRange(k.divide(position, paceUnit), k.divide(after, paceUnit), 1, [&](Value line) {
+    Value start = k.at(next.from, k.mul(line, next.stride));
+    k.forRange(0, next.length, lineFloats, [&](Value i) {
+      LLVM::Prefetch::create(k.builder(), k.location(), k.at(start, i), /*rw=*/0, /*hint=*/2,
+                             /*cache=*/1);
     });
-    return next(panelB[0], tileColumns);
+  });
+  return after;
+}
+
+void BlockEmitter::emit() {
+  auto next = [&](Value panel, int64_t width) { return k.at(panel, panelStride(k, width, depth)); };
+  SmallVector<Value> start{b, k.index(0), k.index(0)};
+  k.forRange(k.index(0), columns, tileColumns, start, [&](Value column, ArrayRef<Value> outer) {
+    SmallVector<Value> innerStart{a, outer[1], outer[2]};
+    auto inner = k.forRange(
+        k.index(0), rows, tile.rows, innerStart, [&](Value row, ArrayRef<Value> carried) {
+          SmallVector<Value> after{next(carried[0], tile.rows), fetch(ahead[0], carried[1]),
+                                   fetch(ahead[1], carried[2])};
+          emitTile(row, column, carried[0], outer[0]);
+          return after;
+        });
+    return SmallVector<Value>{next(outer[0], tileColumns), inner[1], inner[2]};
   });
 }
 
@@ -72,10 +110,14 @@ void BlockEmitter::emitTile(Value row, Value column, Value panelA, Value panelB)
 /// C's lines arrive while the sums are made.
 void BlockEmitter::prefetch(ArrayRef<Value> places) {
   constexpr int64_t lineFloats = 16;
-  for (Value place : places)
+  auto line = [&](Value address) {
+    LLVM::Prefetch::create(k.builder(), k.location(), address, /*rw=*/1, /*hint=*/3, /*cache=*/1);
+  };
+  for (Value place : places) {
     for (int64_t column = 0; column < tileColumns; column += lineFloats)
-      LLVM::Prefetch::create(k.builder(), k.location(), k.at(place, column), /*rw=*/1,
-                             /*hint=*/3, /*cache=*/1);
+      line(k.at(place, column));
+    line(k.at(place, tileColumns - 1)); // rows need not start where a line does
+  }
 }
 
 void BlockEmitter::storeWhole(ArrayRef<Value> sums, ArrayRef<Value> places) {
@@ -112,8 +154,11 @@ func::FuncOp blockFunction(KernelBuilder &k) {
   if (auto existing = k.module().lookupSymbol<func::FuncOp>(name))
     return existing;
   Type i64 = k.builder().getI64Type(), i1 = k.builder().getI1Type(), pointer = k.pointerType();
-  KernelBuilder block(k.module(), name, k.target(),
-                      {i64, i64, i64, pointer, pointer, pointer, i64, i1});
+  KernelBuilder block(
+      k.module(), name, k.target(),
+      k.builder().getFunctionType({i64, i64, i64, pointer, pointer, pointer, i64, i1, //
+                                   pointer, i64, i64, i64, pointer, i64, i64, i64},
+                                  {}));
   BlockEmitter(block).emit();
   return block.finish();
 }
@@ -121,9 +166,11 @@ func::FuncOp blockFunction(KernelBuilder &k) {
 } // namespace
 
 void callGemmBlock(KernelBuilder &k, const GemmBlock &block) {
-  func::CallOp::create(k.builder(), k.location(), blockFunction(k),
-                       ValueRange{block.depth, block.rows, block.columns, block.a, block.b, block.c,
-                                  k.index(block.cStride), block.accumulate});
+  SmallVector<Value> operands{block.depth, block.rows, block.columns,          block.a,
+                              block.b,     block.c,    k.index(block.cStride), block.accumulate};
+  for (const FetchAhead &next : {block.nextA, block.nextB})
+    operands.append({next.from, k.index(next.stride), next.lines, next.length});
+  func::CallOp::create(k.builder(), k.location(), blockFunction(k), operands);
 }
 
 } // namespace gradc::codegen

@@ -11,12 +11,20 @@
 using namespace mlir;
 namespace gradc::codegen {
 
+/// How far ahead packing fetches what it reads: steps of the depth, and panels.
+constexpr int64_t stepsAhead = 8;
+constexpr int64_t panelsAhead = 1;
+
 Value panelStride(KernelBuilder &k, int64_t width, Value paddedDepth) {
   return k.add(k.mul(paddedDepth, width), panelGap);
 }
 Value paddedDepth(KernelBuilder &k, Value depth) { return k.roundUp(depth, k.lanes()); }
 
 namespace {
+
+void prefetch(KernelBuilder &k, Value address) {
+  LLVM::Prefetch::create(k.builder(), k.location(), address, /*rw=*/0, /*hint=*/3, /*cache=*/1);
+}
 
 /// Prints the body of one of the packing functions.
 class PackEmitter {
@@ -68,7 +76,13 @@ void PackEmitter::copySteps(Value step, int64_t steps) {
         k.store(values[u * vectors() + v], k.at(place, u * width + v * k.lanes()));
   };
   Value whole = k.roundDown(count, width);
+  SmallVector<Value> ahead;
+  for (int64_t u = 0; u < steps; ++u)
+    ahead.push_back(k.at(rows[u], k.mul(stride, stepsAhead)));
   forPanels(whole, [&](Value first, Value panel) {
+    if (stepsAhead)
+      for (Value row : ahead)
+        prefetch(k, k.at(row, first));
     copy(first, panel, [&](Value address, int64_t v) { return k.loadFirst(address, ownLanes(v)); });
   });
   k.ifTrue(k.less(whole, count), [&] {
@@ -154,6 +168,9 @@ void PackEmitter::squares(Value panel, ArrayRef<Value> rows, Value step, Value m
       square[i] = i < ownLanes(v)
                       ? k.v.loadVector(row::Dtype::f32, k.at(rows[v * k.lanes() + i], step), mask)
                       : Value(LLVM::PoisonOp::create(k.builder(), k.location(), k.vectorType()));
+    if (panelsAhead)
+      for (int64_t i = 0; i < ownLanes(v); ++i)
+        prefetch(k, k.at(k.at(rows[v * k.lanes() + i], step), k.mul(stride, width * panelsAhead)));
     transposeSquare(k, square);
     for (int64_t u = 0; u < k.lanes(); ++u)
       k.store(square[u], k.at(place, u * width + v * k.lanes()));
@@ -179,7 +196,8 @@ func::FuncOp packFunction(KernelBuilder &k, int64_t width, bool transposed) {
   if (auto existing = k.module().lookupSymbol<func::FuncOp>(name))
     return existing;
   Type i64 = k.builder().getI64Type(), pointer = k.pointerType();
-  KernelBuilder pack(k.module(), name, k.target(), {i64, i64, i64, pointer, pointer});
+  KernelBuilder pack(k.module(), name, k.target(),
+                     k.builder().getFunctionType({i64, i64, i64, pointer, pointer}, {}));
   if (transposed)
     PackEmitter(pack, width).emitTransposed();
   else

@@ -4,7 +4,6 @@
 #include "llvm/Support/FormatVariadic.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <iterator>
 
 namespace gradc::codegen {
@@ -14,25 +13,20 @@ namespace {
 int64_t ceilDiv(int64_t x, int64_t y) { return (x + y - 1) / y; }
 int64_t roundUp(int64_t x, int64_t to) { return ceilDiv(x, to) * to; }
 
-int64_t knob(const char *name, int64_t d) {
-  const char *v = getenv(name);
-  return v ? atoll(v) : d;
-}
-
 /// Whole register tiles of every target.
 constexpr int64_t rowUnit = 6, columnUnit = 64;
 
 /// A panel of B of this depth takes half of a first cache of 32 KiB with 16 columns.
-const int64_t mostDepth = knob("KC", 256);
+constexpr int64_t mostDepth = 256;
 /// Rows of A that fill half of a second cache of 512 KiB at that depth.
-const int64_t mostBlockRows = knob("MC", 240);
+constexpr int64_t mostBlockRows = 240;
 /// Bounds the packed B, which lies on the stack.
-const int64_t mostColumns = knob("NC", 768);
+constexpr int64_t mostColumns = 768;
 
 /// A task is not worth less than this, nor more tasks than that.
 constexpr double leastTaskFlops = 2e6;
-const double taskFlops = double(knob("TF", 200)) * 1e6;
-const int64_t enoughTasks = knob("ET", 8);
+constexpr double taskFlops = 300e6;
+constexpr int64_t enoughTasks = 8;
 constexpr int64_t mostTasks = 64;
 
 int64_t wantedTasks(const GemmSpec &spec) {
@@ -75,7 +69,7 @@ static double costOf(const GemmTiling &cut, int64_t batch, int64_t wanted) {
   int64_t tasks = cut.rowParts * cut.columnParts;
   cost += double(std::max<int64_t>(0, wanted - tasks));
   // So do threads that have no task in the last round.
-  constexpr int64_t threadCounts[] = {2, 4, 8, 16};
+  constexpr int64_t threadCounts[] = {2, 4, 8};
   for (int64_t threads : threadCounts) {
     int64_t turns = roundUp(tasks * batch, threads);
     cost += (double(turns) / double(tasks * batch) - 1) / std::size(threadCounts);

@@ -69,7 +69,6 @@ Value KernelBuilder::less(Value x, Value y) {
   return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, x, y);
 }
 Value KernelBuilder::either(Value x, Value y) { return arith::OrIOp::create(b, loc, x, y); }
-Value KernelBuilder::both(Value x, Value y) { return arith::AndIOp::create(b, loc, x, y); }
 Value KernelBuilder::select(Value condition, Value x, Value y) {
   return arith::SelectOp::create(b, loc, condition, x, y);
 }

@@ -66,7 +66,6 @@ public:
   Value maximum(Value x, int64_t y) { return maximum(x, index(y)); }
   Value less(Value x, Value y); ///< i1, signed
   Value either(Value x, Value y);
-  Value both(Value x, Value y);
   Value select(Value condition, Value x, Value y);
 
   // --- memory

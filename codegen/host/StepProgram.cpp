@@ -35,8 +35,9 @@ public:
     llvm::Constant *blob = text(metadata);
     cast<llvm::GlobalVariable>(blob)->setSection(".gradc.metadata");
     llvm::SmallVector<char> data = constantData();
-    llvm::Constant *constants = global(
-        llvm::ConstantDataArray::get(context, ArrayRef<char>(data.data(), data.size())), "constants");
+    llvm::Constant *constants =
+        global(llvm::ConstantDataArray::get(context, ArrayRef<char>(data.data(), data.size())),
+               "constants");
     cast<llvm::GlobalVariable>(constants)->setAlignment(llvm::Align(64));
     auto *list = llvm::ArrayType::get(programType, programs.size());
     auto *executableType = llvm::StructType::get(context, {i64, ptr, i64, ptr, i64, i64, ptr});
@@ -76,10 +77,9 @@ private:
   llvm::Constant *buffer(exec::BufferAttr attribute) {
     if (!attribute)
       return llvm::Constant::getNullValue(bufferType);
-    return llvm::ConstantStruct::get(bufferType,
-                                     {number(static_cast<int64_t>(attribute.getSpace())),
-                                      number(attribute.getOffset()),
-                                      number(attribute.getLoopStride())});
+    return llvm::ConstantStruct::get(
+        bufferType, {number(static_cast<int64_t>(attribute.getSpace())),
+                     number(attribute.getOffset()), number(attribute.getLoopStride())});
   }
   llvm::Constant *matrix(exec::MatrixAttr attribute) {
     return llvm::ConstantStruct::get(
@@ -92,24 +92,26 @@ private:
     for (Attribute attribute : op.getBuffers())
       buffers.push_back(buffer(cast<exec::BufferAttr>(attribute)));
     auto *list = llvm::ArrayType::get(bufferType, buffers.size());
-    return global(llvm::ConstantStruct::get(
-                      launchType, {text(op.getKernel()), target.getFunction(op.getKernel()),
-                                   number(op.getExtent()), number(op.getTasks()),
-                                   number(buffers.size()),
-                                   global(llvm::ConstantArray::get(list, buffers), "buffers"),
-                                   number(op.getFlops()), number(op.getBytes()),
-                                   number(op.getProduct() ? 1 : 0)}),
-                  "launch");
+    return global(
+        llvm::ConstantStruct::get(
+            launchType,
+            {text(op.getKernel()), target.getFunction(op.getKernel()), number(op.getExtent()),
+             number(op.getTasks()), number(buffers.size()),
+             global(llvm::ConstantArray::get(list, buffers), "buffers"), number(op.getFlops()),
+             number(op.getBytes()), number(op.getProduct() ? 1 : 0)}),
+        "launch");
   }
 
   llvm::Constant *gemm(exec::GemmOp op) {
-    std::string name = ("gemm_" + Twine(op.getM()) + "x" + Twine(op.getN()) + "x" + Twine(op.getK())).str();
-    return global(llvm::ConstantStruct::get(
-                      gemmType, {text(name), number(op.getM()), number(op.getN()), number(op.getK()),
-                                 pairOf(op.getBatch(), 1), matrix(op.getA()), matrix(op.getB()),
-                                 matrix(op.getC()), number(op.getAccumulate() ? 1 : 0),
-                                 buffer(op.getWorkspaceAttr()), number(op.getWorkspaceBytes())}),
-                  "gemm");
+    std::string name =
+        ("gemm_" + Twine(op.getM()) + "x" + Twine(op.getN()) + "x" + Twine(op.getK())).str();
+    return global(
+        llvm::ConstantStruct::get(
+            gemmType, {text(name), number(op.getM()), number(op.getN()), number(op.getK()),
+                       pairOf(op.getBatch(), 1), matrix(op.getA()), matrix(op.getB()),
+                       matrix(op.getC()), number(op.getAccumulate() ? 1 : 0),
+                       buffer(op.getWorkspaceAttr()), number(op.getWorkspaceBytes())}),
+        "gemm");
   }
 
   llvm::Function *emitProgram(exec::ProgramOp program) {

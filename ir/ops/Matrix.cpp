@@ -5,7 +5,8 @@ using namespace mlir;
 using namespace gradc;
 using namespace gradc::nn;
 
-//===-- matmul -----------------------------------------------------------------------------------===//
+//===-- matmul
+//-----------------------------------------------------------------------------------===//
 
 void MatmulOp::build(OpBuilder &builder, OperationState &state, Value lhs, Value rhs,
                      bool transposeLhs, bool transposeRhs) {
@@ -76,7 +77,8 @@ void MatmulOp::getCanonicalizationPatterns(RewritePatternSet &patterns, MLIRCont
   patterns.add<AbsorbTranspose>(context);
 }
 
-//===-- attention --------------------------------------------------------------------------------===//
+//===-- attention
+//--------------------------------------------------------------------------------===//
 
 namespace {
 /// Pairs (query, key) that a head's mask lets through, over the whole batch and all heads.
@@ -120,7 +122,8 @@ bool AttentionGradOp::takesRowStride(unsigned index, bool isResult) {
   return isResult || index != 4; // all but lse
 }
 
-//===-- rope -------------------------------------------------------------------------------------===//
+//===-- rope
+//-------------------------------------------------------------------------------------===//
 
 void RopeOp::buildBackward(OpBuilder &builder, ArrayRef<Value> grads, MutableArrayRef<Value> out) {
   out[0] = RopeOp::create(builder, getLoc(), getInput().getType(), grads[0], getCos(), getSin(),
@@ -129,7 +132,8 @@ void RopeOp::buildBackward(OpBuilder &builder, ArrayRef<Value> grads, MutableArr
 int64_t RopeOp::getInPlaceOperand(unsigned) { return 0; }
 bool RopeOp::takesRowStride(unsigned index, bool isResult) { return isResult || index == 0; }
 
-//===-- embedding --------------------------------------------------------------------------------===//
+//===-- embedding
+//--------------------------------------------------------------------------------===//
 
 void EmbeddingOp::buildBackward(OpBuilder &builder, ArrayRef<Value> grads,
                                 MutableArrayRef<Value> out) {

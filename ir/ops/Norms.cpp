@@ -32,8 +32,8 @@ void LayerNormOp::buildRow(RowBuilder &b, ArrayRef<NodeId> in, ArrayRef<int32_t>
   NodeId average = mean(b, in[0], columns);
   NodeId centred = b.sub(in[0], average);
   NodeId variance = mean(b, b.mul(centred, centred), columns);
-  NodeId rstd = b.div(b.constant(1),
-                      b.sqrt(b.add(variance, b.constant(getEpsilon().convertToDouble()))));
+  NodeId rstd =
+      b.div(b.constant(1), b.sqrt(b.add(variance, b.constant(getEpsilon().convertToDouble()))));
   out[0] = b.add(b.mul(b.mul(centred, rstd), in[1]), in[2]);
   out[1] = average;
   out[2] = rstd;
@@ -66,8 +66,8 @@ BufferKind RmsNormOp::getResultKind(unsigned result) {
 void RmsNormOp::buildRow(RowBuilder &b, ArrayRef<NodeId> in, ArrayRef<int32_t>,
                          MutableArrayRef<NodeId> out) {
   NodeId meanSquare = mean(b, b.mul(in[0], in[0]), getRowSpace().columns);
-  NodeId rstd = b.div(b.constant(1),
-                      b.sqrt(b.add(meanSquare, b.constant(getEpsilon().convertToDouble()))));
+  NodeId rstd =
+      b.div(b.constant(1), b.sqrt(b.add(meanSquare, b.constant(getEpsilon().convertToDouble()))));
   out[0] = b.mul(b.mul(in[0], rstd), in[1]);
   out[1] = rstd;
 }

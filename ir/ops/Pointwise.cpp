@@ -86,7 +86,8 @@ NodeId activationDerivative(RowBuilder &b, ActivationKind kind, NodeId x) {
 
 } // namespace
 
-//===-- Scalar bodies ----------------------------------------------------------------------------===//
+//===-- Scalar bodies
+//----------------------------------------------------------------------------===//
 
 void AddOp::buildRow(RowBuilder &b, ArrayRef<NodeId> in, ArrayRef<int32_t>,
                      MutableArrayRef<NodeId> out) {
@@ -149,7 +150,8 @@ void ClipCoefficientOp::buildRow(RowBuilder &b, ArrayRef<NodeId> in, ArrayRef<in
   out[0] = b.select(b.lessEqual(in[1], b.constant(0)), whole, b.add(clipped, b.sub(in[0], in[0])));
 }
 
-//===-- Backwards --------------------------------------------------------------------------------===//
+//===-- Backwards
+//--------------------------------------------------------------------------------===//
 
 void AddOp::buildBackward(OpBuilder &builder, ArrayRef<Value> grads, MutableArrayRef<Value> out) {
   out[0] = grads[0];
@@ -157,8 +159,8 @@ void AddOp::buildBackward(OpBuilder &builder, ArrayRef<Value> grads, MutableArra
 }
 void SubOp::buildBackward(OpBuilder &builder, ArrayRef<Value> grads, MutableArrayRef<Value> out) {
   out[0] = grads[0];
-  out[1] = sumToType(builder, getLoc(), NegOp::create(builder, getLoc(), grads[0]),
-                     getRhs().getType());
+  out[1] =
+      sumToType(builder, getLoc(), NegOp::create(builder, getLoc(), grads[0]), getRhs().getType());
 }
 void MulOp::buildBackward(OpBuilder &builder, ArrayRef<Value> grads, MutableArrayRef<Value> out) {
   out[0] = MulOp::create(builder, getLoc(), grads[0], getRhs());
@@ -168,8 +170,8 @@ void MulOp::buildBackward(OpBuilder &builder, ArrayRef<Value> grads, MutableArra
 void DivOp::buildBackward(OpBuilder &builder, ArrayRef<Value> grads, MutableArrayRef<Value> out) {
   out[0] = DivOp::create(builder, getLoc(), grads[0], getRhs());
   Value scaled = MulOp::create(builder, getLoc(), out[0], getResult());
-  out[1] = sumToType(builder, getLoc(), NegOp::create(builder, getLoc(), scaled),
-                     getRhs().getType());
+  out[1] =
+      sumToType(builder, getLoc(), NegOp::create(builder, getLoc(), scaled), getRhs().getType());
 }
 void NegOp::buildBackward(OpBuilder &builder, ArrayRef<Value> grads, MutableArrayRef<Value> out) {
   out[0] = NegOp::create(builder, getLoc(), grads[0]);
@@ -202,7 +204,8 @@ void BroadcastOp::buildBackward(OpBuilder &builder, ArrayRef<Value> grads,
   out[0] = sumToType(builder, getLoc(), grads[0], getInput().getType());
 }
 
-//===-- Folders ----------------------------------------------------------------------------------===//
+//===-- Folders
+//----------------------------------------------------------------------------------===//
 
 OpFoldResult AddOp::fold(FoldAdaptor adaptor) {
   return isSplat(adaptor.getRhs(), 0.0) ? OpFoldResult(getLhs()) : OpFoldResult();

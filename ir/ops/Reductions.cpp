@@ -8,7 +8,8 @@ using row::BufferKind;
 using RowBuilder = row::Builder;
 using row::NodeId;
 
-//===-- Cross-entropy ----------------------------------------------------------------------------===//
+//===-- Cross-entropy
+//----------------------------------------------------------------------------===//
 
 RowSpace CrossEntropyOp::getRowSpace() { return rowSpaceOf(getLogits().getType()); }
 BufferKind CrossEntropyOp::getOperandKind(unsigned operand) {
@@ -24,9 +25,10 @@ void CrossEntropyOp::buildRow(RowBuilder &b, ArrayRef<NodeId> in, ArrayRef<int32
   NodeId labelled = b.lessEqual(b.constant(0), in[1]);
   // An unlabelled row gathers column 0 and drops it.
   NodeId column = b.select(labelled, in[1], b.constant(0));
-  NodeId target = buffers[0] >= 0
-                      ? b.gather(buffers[0], column)
-                      : b.reduceSum(b.select(b.equal(b.columnIndex(), column), in[0], b.constant(0)));
+  NodeId target =
+      buffers[0] >= 0
+          ? b.gather(buffers[0], column)
+          : b.reduceSum(b.select(b.equal(b.columnIndex(), column), in[0], b.constant(0)));
   out[0] = b.select(labelled, b.sub(lse, target), b.constant(0));
   out[1] = lse;
 }
@@ -51,7 +53,8 @@ void CrossEntropyGradOp::buildRow(RowBuilder &b, ArrayRef<NodeId> in, ArrayRef<i
   out[0] = b.mul(gradient, b.sub(probability, b.select(isTarget, b.constant(1), b.constant(0))));
 }
 
-//===-- Sums that are row programs ---------------------------------------------------------------===//
+//===-- Sums that are row programs
+//---------------------------------------------------------------===//
 
 RowSpace RowSumOp::getRowSpace() { return rowSpaceOf(getInput().getType()); }
 BufferKind RowSumOp::getOperandKind(unsigned) { return BufferKind::matrix; }
@@ -84,7 +87,8 @@ void CountValidOp::buildRow(RowBuilder &b, ArrayRef<NodeId> in, ArrayRef<int32_t
   out[0] = b.reduceSum(b.select(labelled, b.constant(1), b.constant(0)));
 }
 
-//===-- Sums with kernels of their own -----------------------------------------------------------===//
+//===-- Sums with kernels of their own
+//-----------------------------------------------------------===//
 
 void FoldRowsOp::buildBackward(OpBuilder &builder, ArrayRef<Value> grads,
                                MutableArrayRef<Value> out) {

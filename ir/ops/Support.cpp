@@ -60,10 +60,10 @@ row::Dtype gradc::nn::rowDtype(Type elementType) {
 
 Value gradc::nn::splat(OpBuilder &builder, Location loc, Type type, double value) {
   auto tensor = cast<RankedTensorType>(type);
-  Attribute element = tensor.getElementType().isInteger()
-                          ? Attribute(builder.getIntegerAttr(tensor.getElementType(),
-                                                             static_cast<int64_t>(value)))
-                          : Attribute(builder.getFloatAttr(tensor.getElementType(), value));
+  Attribute element =
+      tensor.getElementType().isInteger()
+          ? Attribute(builder.getIntegerAttr(tensor.getElementType(), static_cast<int64_t>(value)))
+          : Attribute(builder.getFloatAttr(tensor.getElementType(), value));
   return ConstantOp::create(builder, loc, tensor,
                             cast<ElementsAttr>(DenseElementsAttr::get(tensor, element)));
 }

@@ -38,8 +38,8 @@ void SliceOp::buildBackward(OpBuilder &builder, ArrayRef<Value> grads, MutableAr
     SmallVector<int64_t> shape(wide.getShape());
     shape.back() = columns;
     if (columns > 0)
-      parts.push_back(splat(builder, getLoc(),
-                            RankedTensorType::get(shape, wide.getElementType()), 0));
+      parts.push_back(
+          splat(builder, getLoc(), RankedTensorType::get(shape, wide.getElementType()), 0));
   };
   zeros(before);
   parts.push_back(grads[0]);
@@ -58,7 +58,8 @@ OpFoldResult SliceOp::fold(FoldAdaptor) {
   return {};
 }
 
-void ConcatOp::buildBackward(OpBuilder &builder, ArrayRef<Value> grads, MutableArrayRef<Value> out) {
+void ConcatOp::buildBackward(OpBuilder &builder, ArrayRef<Value> grads,
+                             MutableArrayRef<Value> out) {
   int64_t offset = 0;
   for (auto [i, input] : llvm::enumerate(getInputs())) {
     out[i] = SliceOp::create(builder, getLoc(), input.getType(), grads[0],

@@ -19,8 +19,8 @@ public:
   /// Index of the function's return, after every command.
   int64_t end() const { return last; }
 
-  /// Index of the last command that reads the value: its definition where nothing does. A value from
-  /// outside a loop that the loop's body reads is needed until the loop ends.
+  /// Index of the last command that reads the value: its definition where nothing does. A value
+  /// from outside a loop that the loop's body reads is needed until the loop ends.
   int64_t lastUse(mlir::Value value) const;
 
 private:

@@ -40,8 +40,7 @@ ModelFlops countFlops(func::FuncOp function) {
 class MemoryPlanPass : public gradc::impl::MemoryPlanPassBase<MemoryPlanPass> {
 public:
   explicit MemoryPlanPass(const KernelLibrary &library) : library(library) {}
-  MemoryPlanPass(const MemoryPlanPass &other)
-      : MemoryPlanPassBase(other), library(other.library) {}
+  MemoryPlanPass(const MemoryPlanPass &other) : MemoryPlanPassBase(other), library(other.library) {}
 
 private:
   void runOnOperation() override {
@@ -94,8 +93,8 @@ private:
       buffer->offset = offset;
     arenaBytes = std::max(arenaBytes, plan.peak);
     lowerBound = std::max(lowerBound, plan.lowerBound);
-    for (const Command &command : llvm::concat<const Command>(program.before, program.body,
-                                                              program.after))
+    for (const Command &command :
+         llvm::concat<const Command>(program.before, program.body, program.after))
       workspaceBytes = std::max(workspaceBytes, command.workspaceBytes);
     return success();
   }
@@ -123,7 +122,8 @@ private:
       collectGradients(b, program, gradients);
     }
     for (auto &[value, offset] : constants.entries())
-      data.push_back(b.getDictionaryAttr({number("offset", offset), b.getNamedAttr("value", value)}));
+      data.push_back(
+          b.getDictionaryAttr({number("offset", offset), b.getNamedAttr("value", value)}));
     module->setAttr(
         "gradc.plan",
         b.getDictionaryAttr(
@@ -144,7 +144,8 @@ private:
         continue;
       int64_t offset = program.buffers[storage.buffer].offset + storage.offset;
       gradients.push_back(b.getDictionaryAttr(
-          {b.getNamedAttr("name", slot.get("name")), b.getNamedAttr("offset", b.getI64IntegerAttr(offset)),
+          {b.getNamedAttr("name", slot.get("name")),
+           b.getNamedAttr("offset", b.getI64IntegerAttr(offset)),
            b.getNamedAttr("type", TypeAttr::get(function.getResultTypes()[i]))}));
     }
   }

@@ -36,7 +36,8 @@ public:
   }
 
 private:
-  //===-- buffers --------------------------------------------------------------------------------===//
+  //===-- buffers
+  //--------------------------------------------------------------------------------===//
 
   int32_t newBuffer(Space space, int64_t size, int64_t offset, int64_t at) {
     out.buffers.push_back({space, size, at, at + 1, offset});
@@ -69,13 +70,15 @@ private:
   /// Outputs are written straight to their slots where an op of this function makes them.
   void bindReturned(Operation *terminator) {
     for (OpOperand &operand : terminator->getOpOperands()) {
-      auto slot = function.getResultAttrOfType<DictionaryAttr>(operand.getOperandNumber(), "nn.slot");
+      auto slot =
+          function.getResultAttrOfType<DictionaryAttr>(operand.getOperandNumber(), "nn.slot");
       if (slot.getAs<StringAttr>("role").getValue() == "output" && operand.get().hasOneUse())
         wanted.try_emplace(operand.get(), slotStorage(slot, {}, operand.get().getType()));
     }
   }
 
-  //===-- ops ------------------------------------------------------------------------------------===//
+  //===-- ops
+  //------------------------------------------------------------------------------------===//
 
   LogicalResult place(Operation &op) {
     if (auto loop = dyn_cast<MicrobatchesOp>(op))
@@ -107,7 +110,8 @@ private:
       return op.emitOpError("expected a matrix product to absorb this transpose; give the product "
                             "that reads it transpose_lhs or transpose_rhs");
     } else if (source->rowStride) { // a reshape of a slice: only rows may be regrouped
-      if (rowSpaceOf(op.getOperand(0).getType()).columns != rowSpaceOf(op.getResult(0).getType()).columns) {
+      if (rowSpaceOf(op.getOperand(0).getType()).columns !=
+          rowSpaceOf(op.getResult(0).getType()).columns) {
         FailureOr<Storage> packed = contiguousCopy(op.getOperand(0), *source, lifetimes.index(&op));
         if (failed(packed))
           return failure();
@@ -190,7 +194,8 @@ private:
     return cluster.program.buffers[buffer].kind == row::BufferKind::matrix;
   }
 
-  //===-- results --------------------------------------------------------------------------------===//
+  //===-- results
+  //--------------------------------------------------------------------------------===//
 
   Storage chooseResult(Command &command, FusionOpInterface fusion, OpResult result, int64_t at) {
     if (auto found = wanted.find(result); found != wanted.end())
@@ -269,7 +274,8 @@ private:
                 command.results[0], at);
   }
 
-  //===-- operands -------------------------------------------------------------------------------===//
+  //===-- operands
+  //-------------------------------------------------------------------------------===//
 
   /// Storage of a value that a command reads; constants are placed now. Immediates of row programs
   /// never come here: fusion moved them into the clusters.
@@ -321,7 +327,8 @@ private:
     return launchScratch(fused, {}, target, at);
   }
 
-  LogicalResult launchScratch(FusedOp fused, ArrayRef<Storage> operands, Storage target, int64_t at) {
+  LogicalResult launchScratch(FusedOp fused, ArrayRef<Storage> operands, Storage target,
+                              int64_t at) {
     Command command;
     command.op = fused;
     command.operands.assign(operands.begin(), operands.end());
@@ -332,7 +339,8 @@ private:
     return finish(std::move(command), at);
   }
 
-  //===-- the loop -------------------------------------------------------------------------------===//
+  //===-- the loop
+  //-------------------------------------------------------------------------------===//
 
   LogicalResult placeLoop(MicrobatchesOp loop) {
     int64_t begin = lifetimes.index(loop), end = lifetimes.loopEnd(loop);
@@ -354,9 +362,8 @@ private:
       DenseElementsAttr splat;
       bool isSplat = matchPattern(initial, m_Constant(&splat)) && splat.isSplat();
       FailureOr<Storage> source = isSplat ? FailureOr<Storage>(storage) : read(initial, begin);
-      if (failed(source) ||
-          failed(isSplat ? fill(splat, initial.getType(), storage, begin)
-                         : copy(initial.getType(), *source, storage, begin)))
+      if (failed(source) || failed(isSplat ? fill(splat, initial.getType(), storage, begin)
+                                           : copy(initial.getType(), *source, storage, begin)))
         return failure();
       bind(body.getArgument(sliced + i), storage);
     }
@@ -377,13 +384,15 @@ private:
     return success();
   }
 
-  //===-- the end --------------------------------------------------------------------------------===//
+  //===-- the end
+  //--------------------------------------------------------------------------------===//
 
   LogicalResult storeReturned(Operation *terminator) {
     int64_t at = lifetimes.end();
     for (OpOperand &operand : terminator->getOpOperands()) {
       Value value = operand.get();
-      auto slot = function.getResultAttrOfType<DictionaryAttr>(operand.getOperandNumber(), "nn.slot");
+      auto slot =
+          function.getResultAttrOfType<DictionaryAttr>(operand.getOperandNumber(), "nn.slot");
       FailureOr<Storage> source = read(value, at);
       if (failed(source))
         return failure();

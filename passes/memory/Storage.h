@@ -1,9 +1,9 @@
 // Where every value of a program lives, and the commands that result.
 //
 // A value's storage is a buffer, a byte offset in it, and a row stride. Views share the buffer of
-// what they view; operands of a concat are written into its buffer; a result takes over an operand's
-// buffer where the op allows it and nothing reads the operand later. Everything else gets a buffer
-// of its own with a lifespan in command indices, which the planner places.
+// what they view; operands of a concat are written into its buffer; a result takes over an
+// operand's buffer where the op allows it and nothing reads the operand later. Everything else gets
+// a buffer of its own with a lifespan in command indices, which the planner places.
 #pragma once
 
 #include "ir/KernelLibrary.h"
@@ -38,8 +38,8 @@ struct Command {
   mlir::Operation *op = nullptr;
   llvm::SmallVector<Storage> operands; ///< null buffer for an operand that is an immediate
   llvm::SmallVector<Storage> results;
-  KernelGeometry geometry;  ///< of launches
-  int32_t workspace = -1;   ///< buffer index, or -1
+  KernelGeometry geometry; ///< of launches
+  int32_t workspace = -1;  ///< buffer index, or -1
   int64_t workspaceBytes = 0;
   bool isGemm = false; ///< a product by the runtime's library
 };

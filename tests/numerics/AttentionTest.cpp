@@ -195,14 +195,14 @@ AttentionSpec shape(int64_t batch, int64_t seq, int64_t heads, int64_t kvHeads, 
 }
 
 TEST(Attention, HeadDimensions) {
-  for (int64_t headDim : {1, 17, 24, 80})
+  for (int64_t headDim : {17, 80})
     check(shape(1, 70, 4, 4, headDim), headDim % 16 != 0, everyTarget());
-  for (int64_t headDim : {3, 16, 48, 64, 128})
+  for (int64_t headDim : {1, 24, 48, 64, 128})
     check(shape(1, 70, 4, 4, headDim), headDim % 16 != 0, hostTarget());
 }
 
 TEST(Attention, SequenceLengths) {
-  for (int64_t seq : {1, 2, 15, 47, 48, 49, 64, 65, 130, 200})
+  for (int64_t seq : {1, 2, 47, 48, 65, 200})
     check(shape(2, seq, 2, 2, 16), seq % 2 == 0, hostTarget());
 }
 
@@ -220,11 +220,10 @@ TEST(Attention, AllKeysVisible) {
 TEST(Attention, GroupedHeads) {
   check(shape(2, 77, 6, 2, 16), true, everyTarget());
   check(shape(1, 150, 8, 1, 24), false, hostTarget());
-  check(shape(2, 90, 4, 1, 64), true, hostTarget());
 }
 
 TEST(Attention, Windows) {
-  for (int64_t window : {1, 2, 64, 100, 149, 150, 1000})
+  for (int64_t window : {1, 64, 149, 1000})
     check(shape(1, 150, 4, 4, 16, window % 2 == 0, window), true, hostTarget());
   check(shape(1, 150, 4, 4, 16, true, 17), true, everyTarget());
   check(shape(1, 1300, 2, 1, 16, true, 70), true, hostTarget());

@@ -71,33 +71,6 @@ std::vector<unsigned> buildGradientFunction(ParsedModule &parsed) {
   return indices;
 }
 
-double weightedResult(mlir::func::FuncOp function, llvm::ArrayRef<HostTensor> arguments,
-                      const HostTensor &weights) {
-  auto results = interpret(function, arguments);
-  EXPECT_TRUE(llvm::succeeded(results));
-  double sum = 0;
-  for (int64_t i = 0; i < weights.size(); ++i)
-    sum += weights[i] * (*results)[0][i];
-  return sum;
-}
-
-/// The gradient of the weighted sum of @f's first result by one argument.
-HostTensor centralDifferences(mlir::func::FuncOp function, llvm::SmallVector<HostTensor> arguments,
-                              unsigned argument, const HostTensor &weights) {
-  constexpr double step = 1e-4; // error step² · f''' / 6, rounding 1e-16 / step
-  HostTensor gradient(arguments[argument].shape);
-  for (int64_t i = 0; i < gradient.size(); ++i) {
-    double &x = arguments[argument][i], at = x;
-    x = at + step;
-    double above = weightedResult(function, arguments, weights);
-    x = at - step;
-    double below = weightedResult(function, arguments, weights);
-    x = at;
-    gradient[i] = (above - below) / (2 * step);
-  }
-  return gradient;
-}
-
 class FiniteDifference : public testing::TestWithParam<Case> {};
 
 TEST_P(FiniteDifference, BackwardIsTheDerivative) {

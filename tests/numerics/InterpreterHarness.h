@@ -34,6 +34,12 @@ private:
 /// A tensor of a shape with these values; fewer values than elements repeat.
 nn::HostTensor tensorOf(llvm::ArrayRef<int64_t> shape, std::vector<double> values);
 
+/// The gradient, by one argument, of the sum of the function's first result times `weights`, by
+/// central differences of its interpretation.
+nn::HostTensor centralDifferences(mlir::func::FuncOp function,
+                                  llvm::SmallVector<nn::HostTensor> arguments, unsigned argument,
+                                  const nn::HostTensor &weights);
+
 /// Names of the dialect's registered ops that implement an interface.
 template <typename Interface> std::vector<std::string> opsWith(mlir::MLIRContext &context) {
   std::vector<std::string> names;

@@ -100,6 +100,19 @@ TEST(StepAbi, TellsTheObserverWhatEachLaunchTook) {
   EXPECT_LE(records[0].end, records[1].begin);
 }
 
+TEST(StepAbi, TellsProductsOfOwnKernelsApart) {
+  RecordingDevice device;
+  GradcContext context;
+  context.device = &device;
+  std::vector<LaunchKind> kinds;
+  context.observe = [&](const LaunchRecord &record) { kinds.push_back(record.kind); };
+  GradcLaunch product = launchNamed("product"), other = launchNamed("other");
+  product.isProduct = 1;
+  gradc_launch(&context, &product);
+  gradc_launch(&context, &other);
+  EXPECT_EQ(kinds, (std::vector<LaunchKind>{LaunchKind::gemm, LaunchKind::kernel}));
+}
+
 TEST(CpuDevice, ResolvesSpacesOffsetsAndIterations) {
   auto device = CpuDevice::create(2);
   ASSERT_TRUE(device.ok());

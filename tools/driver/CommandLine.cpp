@@ -29,7 +29,8 @@ struct FixedFlags {
     app.add_option("--schedule", schedule, "Not in this version");
     app.add_option("--target", target, "What to compile for: cpu")->capture_default_str();
     app.add_flag("--emulate", emulate, "Not in this version");
-    app.add_flag("--deterministic", deterministic, "Results are bit-reproducible with or without it");
+    app.add_flag("--deterministic", deterministic,
+                 "Results are bit-reproducible with or without it");
   }
 
   Failure check() const {
@@ -59,11 +60,13 @@ struct ModelFlags {
   std::string fuse = "on", dropout = "config", gemm = "generated";
 
   void add(CLI::App &app) {
-    app.add_option("MODEL", request.model, "A config.json, a folder holding one, or an .mlir module")
+    app.add_option("MODEL", request.model,
+                   "A config.json, a folder holding one, or an .mlir module")
         ->required();
     app.add_option("--micro-batch", microBatch, "Sequences of one microbatch (default 1)")
         ->check(CLI::Range(int64_t{1}, int64_t{1} << 20));
-    app.add_option("--seq", seq, "Tokens of a sequence (default: the model's positions, at most 1024)")
+    app.add_option("--seq", seq,
+                   "Tokens of a sequence (default: the model's positions, at most 1024)")
         ->check(CLI::Range(int64_t{1}, int64_t{1} << 24));
     app.add_option("--grad-accum", request.passes.gradAccum, "Microbatches of a step")
         ->check(CLI::Range(int64_t{1}, int64_t{1} << 20))
@@ -76,7 +79,8 @@ struct ModelFlags {
     app.add_option("--dropout", dropout, "config (what config.json says) or off")
         ->check(CLI::IsMember({"config", "off"}))
         ->capture_default_str();
-    app.add_option("--init", request.init, "Initialisation: family, normal, xavier, kaiming, orthogonal")
+    app.add_option("--init", request.init,
+                   "Initialisation: family, normal, xavier, kaiming, orthogonal")
         ->check(CLI::IsMember({"family", "normal", "xavier", "kaiming", "orthogonal"}))
         ->capture_default_str();
     app.add_option("--gemm", gemm, "Matrix products: generated kernels, or library (oneDNN)")
@@ -97,7 +101,8 @@ struct ModelFlags {
       request.import.seq = seq;
     request.import.dropout = dropout == "off" ? DropoutPolicy::off : DropoutPolicy::asConfigured;
     request.passes.fuse = fuse == "on";
-    request.products = gemm == "library" ? codegen::Products::library : codegen::Products::generated;
+    request.products =
+        gemm == "library" ? codegen::Products::library : codegen::Products::generated;
     return {};
   }
 };

@@ -130,8 +130,8 @@ Failure Compiler::compile() {
 }
 
 codegen::CompileFlags Compiler::flags() const {
-  return {model.info.microBatch, model.info.seq,   request.passes.gradAccum,
-          request.passes.optimizer, request.init, request.passes.fuse};
+  return {model.info.microBatch,    model.info.seq, request.passes.gradAccum,
+          request.passes.optimizer, request.init,   request.passes.fuse};
 }
 
 Failure Compiler::generate() {

@@ -46,10 +46,11 @@ void printMemory(const Compiler &compiler, const CompileRequest &request, llvm::
   out << "memory       parameters " << bytes(memory.parameters) << ", optimizer "
       << bytes(memory.optimizer) << ", gradients " << bytes(memory.gradients) << ", activations "
       << bytes(memory.activations) << ", workspace " << bytes(memory.workspace) << "\n";
-  out << "peak         " << bytes(memory.peak) << " (arena " << bytes(planned(compiler, "arena_bytes"))
-      << ", " << llvm::format("%.1f %%", 100.0 * static_cast<double>(planned(compiler, "arena_bytes")) /
-                                             static_cast<double>(std::max<int64_t>(
-                                                 1, planned(compiler, "arena_lower_bound"))))
+  out << "peak         " << bytes(memory.peak) << " (arena "
+      << bytes(planned(compiler, "arena_bytes")) << ", "
+      << llvm::format("%.1f %%", 100.0 * static_cast<double>(planned(compiler, "arena_bytes")) /
+                                     static_cast<double>(std::max<int64_t>(
+                                         1, planned(compiler, "arena_lower_bound"))))
       << " of its lower bound)\n";
 }
 
@@ -119,7 +120,8 @@ Failure printExplanation(const std::string &executable, llvm::raw_ostream &out) 
       return {Exit::userError, executable + ": " + llvm::toString(contents.takeError())};
     llvm::Expected<llvm::json::Value> parsed = llvm::json::parse(contents->rtrim('\0'));
     if (!parsed)
-      return {Exit::userError, executable + ": damaged metadata: " + llvm::toString(parsed.takeError())};
+      return {Exit::userError,
+              executable + ": damaged metadata: " + llvm::toString(parsed.takeError())};
     llvm::json::Object &root = *parsed->getAsObject();
     std::string program = root.getString("exec").value_or("").str();
     for (llvm::StringRef noise : {"exec", "state", "gradients"})
@@ -127,7 +129,8 @@ Failure printExplanation(const std::string &executable, llvm::raw_ostream &out) 
     out << llvm::formatv("{0:2}\n\n", *parsed) << program;
     return {};
   }
-  return {Exit::userError, executable + ": holds no gradc metadata; name an executable that gradc compiled"};
+  return {Exit::userError,
+          executable + ": holds no gradc metadata; name an executable that gradc compiled"};
 }
 
 } // namespace gradc
