@@ -38,9 +38,10 @@ public:
       if (!differentiable)
         return op->emitOpError("expected an op with a backward on the way from the loss to a "
                                "parameter; compute the loss from differentiable ops");
-      if (!results[0])
-        return op->emitOpError("expected a gradient of its first result; only the statistics of "
-                               "this op reach the loss");
+      // Backwards are written for the first result; the others are statistics (mean, lse).
+      if (!results[0] || llvm::any_of(llvm::drop_begin(results), [](Value v) { return v; }))
+        return op->emitOpError("expected only the first result to reach the loss; its statistics "
+                               "have no gradient");
       differentiable.buildBackward(builder, results, operands);
       for (auto [operand, gradient] : llvm::zip(op->getOperands(), operands))
         if (gradient && isa<FloatType>(getElementTypeOrSelf(operand)))
