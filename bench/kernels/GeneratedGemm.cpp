@@ -1,5 +1,5 @@
 // The matrix products of GPT-2 124M at 1024 tokens as generated kernels: GFLOP/s and the share of
-// the machine's peak, which is measured anew beside each shape, as other load moves both.
+// the machine's peak, which is measured before and after each shape, as other load moves both.
 // Usage: bench_generatedgemm [threads [name part]].
 #include "codegen/cpu/Gemm.h"
 #include "codegen/cpu/LoadedKernel.h"
@@ -110,19 +110,21 @@ int measure(int threads, const char *part) {
     double begin = now();
     codegen::LoadedKernel kernel = compile(spec);
     compileSeconds += now() - begin;
-    auto peak = rt::measurePeak(threads);
-    if (!peak)
-      return int(peak.status().code());
+    auto before = rt::measurePeak(threads);
     double seconds = bestSeconds(**pool, kernel, spec, values);
+    auto after = rt::measurePeak(threads);
+    if (!before || !after)
+      return int((before ? after : before).status().code());
+    double peak = std::max(before->flopsPerSecond, after->flopsPerSecond);
     double flops = 2.0 * double(shape.batch * shape.m * shape.n) * double(shape.k);
     std::printf("%-14s %6lld x %6lld x %6lld %3lld heads %4lld tasks %8.1f of %6.1f GFLOP/s %5.1f "
                 "%%\n",
                 shape.name, (long long)shape.m, (long long)shape.n, (long long)shape.k,
                 (long long)shape.batch, (long long)gemmTaskCount(spec), flops / seconds / 1e9,
-                peak->flopsPerSecond / 1e9, 100 * flops / seconds / peak->flopsPerSecond);
+                peak / 1e9, 100 * flops / seconds / peak);
     allFlops += flops * double(shape.calls);
     allSeconds += seconds * double(shape.calls);
-    peakFlops += peak->flopsPerSecond * seconds * double(shape.calls);
+    peakFlops += peak * seconds * double(shape.calls);
   }
   std::printf("a step         %.1f GFLOP/s, %.1f %% of the peak; compiled in %.2f s\n",
               allFlops / allSeconds / 1e9, 100 * allFlops / peakFlops, compileSeconds);

@@ -121,14 +121,24 @@ void BlockEmitter::prefetch(ArrayRef<Value> places) {
 }
 
 void BlockEmitter::storeWhole(ArrayRef<Value> sums, ArrayRef<Value> places) {
-  auto store = [&](bool add) {
-    for (int64_t i = 0; i < tile.rows; ++i)
-      for (int64_t j = 0; j < tile.vectors; ++j) {
-        Value place = k.at(places[i], j * k.lanes()), sum = sums[i * tile.vectors + j];
-        k.store(add ? k.v.add(k.load(place), sum) : sum, place);
-      }
+  auto place = [&](int64_t sum) {
+    return k.at(places[sum / tile.vectors], sum % tile.vectors * k.lanes());
   };
-  k.ifTrue(accumulate, [&] { store(true); }, [&] { store(false); });
+  auto store = [&](ArrayRef<Value> values) {
+    for (auto [i, value] : llvm::enumerate(values))
+      k.store(value, place(i));
+  };
+  k.ifTrue(
+      accumulate,
+      [&] {
+        // All loads come before the first store: rows apart by a multiple of 4 KiB look to the
+        // processor as if they were the same.
+        SmallVector<Value> totals;
+        for (auto [i, sum] : llvm::enumerate(sums))
+          totals.push_back(k.v.add(k.load(place(i)), sum));
+        store(totals);
+      },
+      [&] { store(sums); });
 }
 
 void BlockEmitter::storePart(ArrayRef<Value> sums, Value corner, Value liveRows,

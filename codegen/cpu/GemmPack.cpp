@@ -11,16 +11,16 @@
 using namespace mlir;
 namespace gradc::codegen {
 
-/// How far ahead packing fetches what it reads: steps of the depth, and panels.
-constexpr int64_t stepsAhead = 8;
-constexpr int64_t panelsAhead = 1;
-
 Value panelStride(KernelBuilder &k, int64_t width, Value paddedDepth) {
   return k.add(k.mul(paddedDepth, width), panelGap);
 }
 Value paddedDepth(KernelBuilder &k, Value depth) { return k.roundUp(depth, k.lanes()); }
 
 namespace {
+
+constexpr int64_t lineFloats = 16;
+/// How many steps ahead a copy fetches what it reads.
+constexpr int64_t stepsAhead = 8;
 
 void prefetch(KernelBuilder &k, Value address) {
   LLVM::Prefetch::create(k.builder(), k.location(), address, /*rw=*/0, /*hint=*/3, /*cache=*/1);
@@ -80,9 +80,9 @@ void PackEmitter::copySteps(Value step, int64_t steps) {
   for (int64_t u = 0; u < steps; ++u)
     ahead.push_back(k.at(rows[u], k.mul(stride, stepsAhead)));
   forPanels(whole, [&](Value first, Value panel) {
-    if (stepsAhead)
-      for (Value row : ahead)
-        prefetch(k, k.at(row, first));
+    for (Value row : ahead)
+      for (int64_t i = 0; i < width; i += lineFloats)
+        prefetch(k, k.at(k.at(row, first), i));
     copy(first, panel, [&](Value address, int64_t v) { return k.loadFirst(address, ownLanes(v)); });
   });
   k.ifTrue(k.less(whole, count), [&] {
@@ -168,9 +168,8 @@ void PackEmitter::squares(Value panel, ArrayRef<Value> rows, Value step, Value m
       square[i] = i < ownLanes(v)
                       ? k.v.loadVector(row::Dtype::f32, k.at(rows[v * k.lanes() + i], step), mask)
                       : Value(LLVM::PoisonOp::create(k.builder(), k.location(), k.vectorType()));
-    if (panelsAhead)
-      for (int64_t i = 0; i < ownLanes(v); ++i)
-        prefetch(k, k.at(k.at(rows[v * k.lanes() + i], step), k.mul(stride, width * panelsAhead)));
+    for (int64_t i = 0; i < ownLanes(v); ++i) // the same of the next panel
+      prefetch(k, k.at(k.at(rows[v * k.lanes() + i], step), k.mul(stride, width)));
     transposeSquare(k, square);
     for (int64_t u = 0; u < k.lanes(); ++u)
       k.store(square[u], k.at(place, u * width + v * k.lanes()));

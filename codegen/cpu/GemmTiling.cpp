@@ -23,18 +23,16 @@ constexpr int64_t mostBlockRows = 240;
 /// Bounds the packed B, which lies on the stack.
 constexpr int64_t mostColumns = 768;
 
-/// A task is not worth less than this, nor more tasks than that.
-constexpr double leastTaskFlops = 2e6;
-constexpr double taskFlops = 300e6;
-constexpr int64_t enoughTasks = 8;
-constexpr int64_t mostTasks = 64;
+/// Tasks are as many as keep some threads busy and, of a large C, as are of this size; none is
+/// worth less work than this.
+constexpr double enoughTasks = 8, mostTasks = 64;
+constexpr double taskElements = 512 * 384, leastTaskFlops = 2e6;
 
 int64_t wantedTasks(const GemmSpec &spec) {
-  double flops = 2.0 * double(spec.m) * double(spec.n) * double(spec.k);
-  double total = flops * double(spec.batch);
-  int64_t useful = std::max<int64_t>(1, int64_t(std::min(total / leastTaskFlops, 1e6)));
-  int64_t large = std::min(int64_t(std::min(total / taskFlops, 1e6)), mostTasks);
-  return ceilDiv(std::min(useful, std::max(enoughTasks, large)), spec.batch);
+  double elements = double(spec.m) * double(spec.n) * double(spec.batch);
+  double useful = std::max(1.0, 2.0 * elements * double(spec.k) / leastTaskFlops);
+  double wanted = std::clamp(elements / taskElements, enoughTasks, mostTasks);
+  return ceilDiv(int64_t(std::min(useful, wanted)), spec.batch);
 }
 
 /// Sizes of `parts` even parts.
