@@ -15,8 +15,9 @@ static ParameterSpec vectorSpec(const Twine &name, int64_t size, ParameterClass 
   return {name.str(), {size}, parameterClass, /*normal=*/false, value, size, size};
 }
 
-GraphBuilder::GraphBuilder(ModuleOp module, StringRef name, int64_t tokens, int64_t second)
-    : builder(module.getBodyRegion()), loc(NameLoc::get(builder.getStringAttr(name))) {
+GraphBuilder::GraphBuilder(ModuleOp module, StringRef name, int64_t tokens, int64_t second,
+                           GraphUse use)
+    : builder(module.getBodyRegion()), loc(NameLoc::get(builder.getStringAttr(name))), use(use) {
   builder.setInsertionPointToEnd(module.getBody());
   auto indices = [&](int64_t size) { return RankedTensorType::get({size}, builder.getI32Type()); };
   function = func::FuncOp::create(builder, loc, name,
@@ -25,8 +26,18 @@ GraphBuilder::GraphBuilder(ModuleOp module, StringRef name, int64_t tokens, int6
   builder.setInsertionPointToEnd(body);
 }
 
-Value GraphBuilder::tokens() const { return body->getArgument(body->getNumArguments() - 2); }
-Value GraphBuilder::second() const { return body->getArgument(body->getNumArguments() - 1); }
+Value GraphBuilder::tokens() const { return body->getArgument(described.size()); }
+Value GraphBuilder::second() const { return body->getArgument(described.size() + 1); }
+
+GraphBuilder::RandomKeys GraphBuilder::randomKeys() {
+  auto scalar = RankedTensorType::get({}, builder.getI32Type());
+  if (!hasRandomKeys)
+    for (StringRef name : {"seed", "step", "first_row"})
+      body->addArgument(scalar, NameLoc::get(builder.getStringAttr(name)));
+  hasRandomKeys = true;
+  ArrayRef<BlockArgument> last = body->getArguments().take_back(3);
+  return {last[0], last[1], last[2]};
+}
 
 void GraphBuilder::finish(Value result) {
   func::ReturnOp::create(builder, function.getLoc(), result);
@@ -45,7 +56,7 @@ RankedTensorType GraphBuilder::floats(ArrayRef<int64_t> shape) {
 Value GraphBuilder::parameter(const ParameterSpec &spec) {
   auto [entry, isNew] = byName.try_emplace(spec.name);
   if (isNew) {
-    // Before the two inputs: values already handed out stay valid.
+    // Before the inputs: values already handed out stay valid.
     Location at = NameLoc::get(builder.getStringAttr(spec.name));
     entry->second = body->insertArgument(described.size(), floats(spec.shape), at);
     described.push_back(describeParameter(builder, spec));
@@ -122,11 +133,22 @@ Value GraphBuilder::slice(Value input, int64_t offset, int64_t width) {
 
 Value GraphBuilder::attention(Value query, Value key, Value value, const AttentionSpec &spec) {
   int64_t seq = shapeOf(query)[0] / spec.batch;
-  return nn::AttentionOp::create(builder, loc, query.getType(),
-                                 floats({spec.batch, spec.heads, seq}), query, key, value,
-                                 spec.batch, spec.heads, spec.kvHeads, llvm::APFloat(spec.scale),
-                                 /*causal=*/true)
+  bool random = draws(spec.dropout);
+  RandomKeys keys = random ? randomKeys() : RandomKeys();
+  return nn::AttentionOp::create(
+             builder, loc, query.getType(), floats({spec.batch, spec.heads, seq}), query, key,
+             value, keys.seed, keys.step, keys.firstRow, spec.batch, spec.heads, spec.kvHeads,
+             llvm::APFloat(spec.scale), /*causal=*/true,
+             /*window=*/0, llvm::APFloat(random ? spec.dropout : 0.0), random ? streams++ : 0)
       .getResult();
+}
+
+Value GraphBuilder::dropout(Value input, double rate) {
+  if (!draws(rate))
+    return input;
+  RandomKeys keys = randomKeys();
+  return nn::DropoutOp::create(builder, loc, input, keys.seed, keys.step, keys.firstRow,
+                               llvm::APFloat(rate), streams++);
 }
 
 Value GraphBuilder::rope(Value input, Value cos, Value sin, int64_t heads) {

@@ -38,15 +38,20 @@ struct AttentionSpec {
   int64_t heads;
   int64_t kvHeads;
   double scale;
+  double dropout; ///< probability that an attention weight is dropped in training
 };
+
+/// What a function is built for: only training draws random numbers.
+enum class GraphUse { training, inference };
 
 class GraphBuilder {
 public:
   /// Starts `@name(tokens [tokens] i32, second [second] i32)` in `module`.
-  GraphBuilder(mlir::ModuleOp module, llvm::StringRef name, int64_t tokens, int64_t second);
-  /// The argument before the last: token ids.
+  GraphBuilder(mlir::ModuleOp module, llvm::StringRef name, int64_t tokens, int64_t second,
+               GraphUse use);
+  /// The first input: token ids.
   mlir::Value tokens() const;
-  /// The last argument: targets, or the position wanted.
+  /// The second: targets, or the position wanted.
   mlir::Value second() const;
   /// Ends the function with its result. Nothing may be built after it.
   void finish(mlir::Value result);
@@ -73,6 +78,8 @@ public:
   /// Causal attention of [tokens, heads·head_dim] by [tokens, kvHeads·head_dim].
   mlir::Value attention(mlir::Value query, mlir::Value key, mlir::Value value,
                         const AttentionSpec &spec);
+  /// Drops elements with probability `rate` where the function is for training.
+  mlir::Value dropout(mlir::Value input, double rate);
   mlir::Value rope(mlir::Value input, mlir::Value cos, mlir::Value sin, int64_t heads);
   mlir::Value constant(llvm::ArrayRef<float> values, llvm::ArrayRef<int64_t> shape);
   mlir::Value constant(llvm::ArrayRef<int32_t> values);
@@ -80,12 +87,22 @@ public:
   mlir::Value lossSum(mlir::Value logits, mlir::Value targets);
 
 private:
+  /// What random numbers are keyed by (nn.dropout); null where nothing is drawn.
+  struct RandomKeys {
+    mlir::Value seed, step, firstRow;
+  };
   mlir::RankedTensorType floats(llvm::ArrayRef<int64_t> shape);
+  bool draws(double rate) const { return use == GraphUse::training && rate > 0; }
+  /// The function's last three arguments, made when first asked for.
+  RandomKeys randomKeys();
 
   mlir::OpBuilder builder;
   mlir::Location loc;
   mlir::func::FuncOp function;
   mlir::Block *body;
+  GraphUse use;
+  bool hasRandomKeys = false;
+  int32_t streams = 0; ///< of random numbers, given out so far
   llvm::StringMap<mlir::Value> byName;
   llvm::SmallVector<mlir::DictionaryAttr> described; ///< one a parameter, in order
 };

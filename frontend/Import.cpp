@@ -39,7 +39,7 @@ static llvm::Expected<TokenShape> tokenShape(const Model &model, const ImportOpt
 
 static void buildLoss(ModuleOp module, const Model &model, TokenShape shape) {
   int64_t tokens = shape.batch * shape.seq;
-  GraphBuilder graph(module, "loss", tokens, tokens);
+  GraphBuilder graph(module, "loss", tokens, tokens, GraphUse::training);
   Value logits = model.logits(graph, model.hidden(graph, shape));
   graph.at("loss");
   graph.finish(graph.lossSum(logits, graph.second()));
@@ -47,7 +47,7 @@ static void buildLoss(ModuleOp module, const Model &model, TokenShape shape) {
 
 /// One row of tokens; the wanted position is picked before the head, which is the larger part.
 static void buildLogits(ModuleOp module, const Model &model, int64_t seq) {
-  GraphBuilder graph(module, "logits", seq, 1);
+  GraphBuilder graph(module, "logits", seq, 1, GraphUse::inference);
   Value hidden = model.hidden(graph, {1, seq});
   graph.at("position");
   graph.finish(model.logits(graph, graph.embedding(graph.second(), hidden)));

@@ -56,6 +56,12 @@ private:
   func::FuncOp loss, logits;
 };
 
+/// Arguments before the inputs; 0 where there are too few.
+unsigned parameterCount(func::FuncOp function) {
+  unsigned inputs = nn::inputCount(function.getFunctionType());
+  return std::max(function.getNumArguments(), inputs) - inputs;
+}
+
 /// Length of a vector of token ids; 0 where the type is another.
 int64_t idCount(Type type) {
   auto tensor = dyn_cast<RankedTensorType>(type);
@@ -92,7 +98,7 @@ llvm::Error ModuleChecker::checkContents() {
 
 llvm::Error ModuleChecker::completeParameters(func::FuncOp function) {
   llvm::StringSet<> names;
-  for (unsigned index = 0; index + 2 < function.getNumArguments(); ++index) {
+  for (unsigned index = 0; index < parameterCount(function); ++index) {
     std::string where = ("@" + function.getName() + ", argument " + Twine(index)).str();
     auto type = dyn_cast<RankedTensorType>(function.getArgument(index).getType());
     if (!type || !type.hasStaticShape() || !type.getElementType().isF32())
@@ -115,16 +121,17 @@ llvm::Error ModuleChecker::completeParameters(func::FuncOp function) {
 }
 
 llvm::Error ModuleChecker::checkInputs(func::FuncOp function, bool equal) {
-  unsigned count = function.getNumArguments();
-  int64_t tokens = count < 3 ? 0 : idCount(function.getArgument(count - 2).getType());
-  int64_t second = count < 3 ? 0 : idCount(function.getArgument(count - 1).getType());
+  unsigned count = parameterCount(function);
+  int64_t tokens = count < 1 ? 0 : idCount(function.getArgument(count).getType());
+  int64_t second = count < 1 ? 0 : idCount(function.getArgument(count + 1).getType());
   if (tokens < 1 || second != (equal ? tokens : 1))
     return error("@" + function.getName() +
                  (equal ? " must take its parameters, then tokens and targets, both "
-                          "tensor<n x i32>"
+                          "tensor<n x i32>, and where it draws random numbers seed, step and "
+                          "first row, all tensor<i32>"
                         : " must take its parameters, then tokens, tensor<seq x i32>, and "
                           "position, tensor<1xi32>"));
-  for (unsigned index : {count - 2, count - 1})
+  for (unsigned index = count; index < function.getNumArguments(); ++index)
     if (function.getArgAttr(index, "nn.param"))
       return error("@" + function.getName() + ", argument " + Twine(index) +
                    " is an input but has an nn.param; remove it");
@@ -146,8 +153,9 @@ llvm::Error ModuleChecker::checkLogits() {
     return llvm::Error::success();
   if (llvm::Error bad = checkInputs(logits, /*equal=*/false))
     return bad;
-  bool same = loss.getNumArguments() == logits.getNumArguments();
-  for (unsigned index = 0; same && index + 2 < loss.getNumArguments(); ++index)
+  unsigned parameters = parameterCount(loss);
+  bool same = parameters == parameterCount(logits);
+  for (unsigned index = 0; same && index < parameters; ++index)
     same = loss.getArgument(index).getType() == logits.getArgument(index).getType() &&
            loss.getArgAttr(index, "nn.param") == logits.getArgAttr(index, "nn.param");
   if (!same)
@@ -193,8 +201,8 @@ llvm::Error ModuleChecker::checkModelAttribute() {
 }
 
 llvm::Error ModuleChecker::checkShape(ModelInfo &info, const ImportOptions &options) {
-  int64_t tokens = idCount(loss.getArgumentTypes().back());
-  int64_t seq = logits ? idCount(logits.getArgumentTypes().drop_back().back()) : info.seq;
+  int64_t tokens = idCount(loss.getArgumentTypes()[parameterCount(loss)]);
+  int64_t seq = logits ? idCount(logits.getArgumentTypes()[parameterCount(logits)]) : info.seq;
   info.seq = seq > 0 ? seq : options.seq.value_or(tokens);
   if (info.seq < 1 || tokens % info.seq != 0)
     return error("@loss takes " + Twine(tokens) + " tokens, which are no whole rows of " +

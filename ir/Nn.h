@@ -60,6 +60,10 @@ row::Dtype rowDtype(mlir::Type elementType);
 mlir::Value sumToType(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value gradient,
                       mlir::Type type);
 
+/// Arguments of `function` that are neither parameters nor optimizer state: the last two (tokens,
+/// and targets or position), or five where the random numbers' seed, step and first row follow.
+unsigned inputCount(mlir::FunctionType function);
+
 /// A splat constant of `type`.
 mlir::Value splat(mlir::OpBuilder &builder, mlir::Location loc, mlir::Type type, double value);
 

@@ -19,8 +19,10 @@ def Nn_Dialect : Dialect {
     There is no layout but row-major: slices and transposes are views that fold into their users.
 
     A model definition is a module with a function `@loss`: parameters (arguments with an `nn.param`
-    dictionary), tokens and targets [tokens] i32, to the sum of the loss over valid labels; and
-    optionally `@logits`: parameters, tokens, position [1] i32, to the logits [1, vocab] of that row.
+    dictionary), tokens and targets [tokens] i32, to the sum of the loss over valid labels. A model
+    with dropout takes three more scalars i32, what its random numbers are keyed by: seed, step, and
+    the row of the whole step that its first token is. Optionally
+    also `@logits`: parameters, tokens, position [1] i32, to the logits [1, vocab] of that row.
   }];
   let useDefaultAttributePrinterParser = 1;
   let hasConstantMaterializer = 1;
@@ -43,6 +45,8 @@ def Nn_Float : Nn_TensorOf<[F32, BF16, F16]>;
 def Nn_Index : Nn_TensorOf<[I32]>;
 def Nn_Scalar : 0DTensorOf<[F32]>,
     BuildableType<"::mlir::RankedTensorType::get({}, $_builder.getF32Type())">;
+def Nn_IndexScalar : 0DTensorOf<[I32]>,
+    BuildableType<"::mlir::RankedTensorType::get({}, $_builder.getI32Type())">;
 def Nn_Tensor : AnyTypeOf<[Nn_Float, Nn_Index]>;
 
 // Every op evaluates, has a cost and a part in fusion.

@@ -93,6 +93,18 @@ def FusionOpInterface : OpInterface<"FusionOpInterface"> {
   ];
 }
 
+def StochasticOpInterface : OpInterface<"StochasticOpInterface"> {
+  let cppNamespace = "::gradc::nn";
+  let description = [{
+    The op draws random numbers while training. They come from counters (seed, step, stream, global
+    element index; ir/row/Philox.h), so that the op is a pure function of its operands.
+  }];
+  let methods = [
+    InterfaceMethod<"Turns the op into what it does in evaluation, where nothing is random.",
+      "void", "makeDeterministic", (ins)>,
+  ];
+}
+
 def RowOpInterface : OpInterface<"RowOpInterface"> {
   let cppNamespace = "::gradc::nn";
   let description = [{

@@ -35,48 +35,67 @@ def Nn_MatmulOp : Nn_ComputeOp<"matmul", [Differentiable, RunsLow, ModelCost,
 }
 
 
-def Nn_AttentionOp : Nn_KernelOp<"attention", [Differentiable, RunsLow, ModelCost, StridedFusion]> {
+def Nn_AttentionOp : Nn_KernelOp<"attention", [Differentiable, RunsLow, ModelCost, StridedFusion,
+    AttrSizedOperandSegments, DeclareOpInterfaceMethods<StochasticOpInterface>]> {
   let summary = "Scaled dot-product attention of grouped heads";
   let description = [{
     For each batch b and head h, on matrices of head_dim columns:
     `result = softmax(scale · q·kᵀ, masked) · v`; heads / kv_heads query heads share a key head.
     `causal`: query i sees keys j <= i; `window w` (0: none): j > i - w as well. A row that sees
     nothing gives 0. `lse` [batch, heads, seq] is the log of the softmax's sum, for the backward.
+    `dropout`: the softmax's results pass through nn.dropout before v; the element index is that of
+    [batch, heads, seq, seq], the first batch being `first_row` / seq.
 
     query [tokens, heads·head_dim], key and value [tokens, kv_heads·head_dim], tokens = batch·seq.
 
     ```mlir
     %o, %lse = nn.attention %q, %k, %v batch 2 heads 4 kv_heads 2 scale 0.25 causal
         : tensor<16x64xf32>, tensor<16x32xf32>, tensor<16x32xf32> -> tensor<2x4x8xf32>
+    %o, %lse = nn.attention %q, %k, %v batch 2 heads 4 kv_heads 4 scale 0.25 causal
+        dropout 0.1 stream 5 random(%seed, %step, %first_row) : …
     ```
   }];
-  let arguments = (ins Nn_Float:$query, Nn_Float:$key, Nn_Float:$value, I64Attr:$batch, I64Attr:$heads,
+  let arguments = (ins Nn_Float:$query, Nn_Float:$key, Nn_Float:$value,
+                       Optional<Nn_IndexScalar>:$seed, Optional<Nn_IndexScalar>:$step,
+                       Optional<Nn_IndexScalar>:$first_row, I64Attr:$batch, I64Attr:$heads,
                        I64Attr:$kv_heads, F64Attr:$scale, UnitAttr:$causal,
-                       DefaultValuedAttr<I64Attr, "0">:$window);
+                       DefaultValuedAttr<I64Attr, "0">:$window,
+                       DefaultValuedAttr<F64Attr, "0.0">:$dropout,
+                       DefaultValuedAttr<I32Attr, "0">:$stream);
   let results = (outs Nn_Float:$result, Nn_TensorOf<[F32]>:$lse);
   let assemblyFormat = [{
     $query `,` $key `,` $value `batch` $batch `heads` $heads `kv_heads` $kv_heads `scale` $scale
-    (`causal` $causal^)? (`window` $window^)? attr-dict
+    (`causal` $causal^)? (`window` $window^)?
+    (`dropout` $dropout^ `stream` $stream `random` `(` $seed `,` $step `,` $first_row `)`)?
+    attr-dict
     `:` type($query) `,` type($key) `,` type($value) `->` type($result) `,` type($lse)
   }];
   let hasVerifier = 1;
 }
 
-def Nn_AttentionGradOp : Nn_KernelOp<"attention_grad", [RunsLow, ModelCost, StridedFusion]> {
+def Nn_AttentionGradOp : Nn_KernelOp<"attention_grad", [RunsLow, ModelCost, StridedFusion,
+    AttrSizedOperandSegments]> {
   let summary = "Gradients of attention by query, key and value";
   let description = [{
     With P recomputed from lse and D = rowsum(gradient ∘ output): dv = Pᵀ·gradient,
-    dS = P ∘ (gradient·vᵀ - D), dq = scale·dS·k, dk = scale·dSᵀ·q.
+    dS = P ∘ (gradient·vᵀ - D), dq = scale·dS·k, dk = scale·dSᵀ·q. With dropout's factors M:
+    dv = (P∘M)ᵀ·gradient, dS = P ∘ ((gradient·vᵀ)∘M - D).
   }];
   let arguments = (ins Nn_Float:$query, Nn_Float:$key, Nn_Float:$value, Nn_Float:$output,
-                       Nn_TensorOf<[F32]>:$lse, Nn_Float:$gradient, I64Attr:$batch, I64Attr:$heads,
+                       Nn_TensorOf<[F32]>:$lse, Nn_Float:$gradient,
+                       Optional<Nn_IndexScalar>:$seed, Optional<Nn_IndexScalar>:$step,
+                       Optional<Nn_IndexScalar>:$first_row, I64Attr:$batch, I64Attr:$heads,
                        I64Attr:$kv_heads, F64Attr:$scale, UnitAttr:$causal,
-                       DefaultValuedAttr<I64Attr, "0">:$window);
+                       DefaultValuedAttr<I64Attr, "0">:$window,
+                       DefaultValuedAttr<F64Attr, "0.0">:$dropout,
+                       DefaultValuedAttr<I32Attr, "0">:$stream);
   let results = (outs Nn_Float:$query_gradient, Nn_Float:$key_gradient, Nn_Float:$value_gradient);
   let assemblyFormat = [{
     $query `,` $key `,` $value `,` $output `,` $lse `,` $gradient
     `batch` $batch `heads` $heads `kv_heads` $kv_heads `scale` $scale
-    (`causal` $causal^)? (`window` $window^)? attr-dict `:` functional-type(operands, results)
+    (`causal` $causal^)? (`window` $window^)?
+    (`dropout` $dropout^ `stream` $stream `random` `(` $seed `,` $step `,` $first_row `)`)?
+    attr-dict `:` functional-type(operands, results)
   }];
   let hasVerifier = 1;
 }

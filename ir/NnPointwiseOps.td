@@ -65,6 +65,45 @@ def Nn_ActivationGradOp : Nn_RowOp<"activation_grad", [Row, Precision, SameOpera
   let assemblyFormat = "$kind $gradient `,` $input attr-dict `:` type($input)";
 }
 
+def Nn_CastOp : Nn_RowOp<"cast", [Row, Differentiable, Precision, SameOperandsAndResultShape]> {
+  let summary = "The same values in another float type";
+  let description = [{
+    Rounds to nearest, ties to even; what is too large becomes infinite.
+
+    ```mlir
+    %y = nn.cast %x : tensor<8x64xf32> to tensor<8x64xbf16>
+    ```
+  }];
+  let arguments = (ins Nn_Float:$input);
+  let results = (outs Nn_Float:$result);
+  let assemblyFormat = "$input attr-dict `:` type($input) `to` type($result)";
+  let hasFolder = 1;
+}
+
+def Nn_DropoutOp : Nn_RowOp<"dropout", [Differentiable, Precision,
+    DeclareOpInterfaceMethods<RowOpInterface, ["isElementwise"]>,
+    DeclareOpInterfaceMethods<StochasticOpInterface>, AllTypesMatch<["input", "result"]>]> {
+  let summary = "Zeros elements at random and scales the others up";
+  let description = [{
+    `result = input / (1 - rate)` where u >= rate, else 0; u in [0, 1) is the uniform number of the
+    element's global index under (seed, step, stream). `first_row` is the row of the whole step that
+    row 0 is: masks do not depend on how a step is split into microbatches. Each use in a model has
+    a stream of its own.
+
+    ```mlir
+    %y = nn.dropout %x rate 0.1 stream 3 random(%seed, %step, %first_row) : tensor<8x64xf32>
+    ```
+  }];
+  let arguments = (ins Nn_Float:$input, Nn_IndexScalar:$seed, Nn_IndexScalar:$step,
+                       Nn_IndexScalar:$first_row, F64Attr:$rate, I32Attr:$stream);
+  let results = (outs Nn_Float:$result);
+  let assemblyFormat = [{
+    $input `rate` $rate `stream` $stream `random` `(` $seed `,` $step `,` $first_row `)` attr-dict
+    `:` type($input)
+  }];
+  let hasVerifier = 1;
+}
+
 def Nn_BroadcastOp : Nn_RowOp<"broadcast", [Row, Differentiable, Precision]> {
   let summary = "Repeats a scalar, a row or a column to a shape";
   let description = [{

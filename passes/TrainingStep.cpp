@@ -1,6 +1,7 @@
 // Builds the programs of an executable: train_step, gradients and eval_loss.
 #include "passes/Optimizers.h"
 #include "passes/Passes.h"
+#include "passes/ProgramBuilder.h"
 
 namespace gradc {
 #define GEN_PASS_DEF_TRAININGSTEPPASS
@@ -12,75 +13,6 @@ using namespace gradc;
 using namespace gradc::nn;
 
 namespace {
-
-/// A function under construction whose arguments and results are slots of the executable.
-class ProgramBuilder {
-public:
-  ProgramBuilder(ModuleOp module, StringRef name)
-      : builder(module.getContext()), name(name), loc(module.getLoc()) {
-    builder.setInsertionPointToEnd(module.getBody());
-    function = func::FuncOp::create(builder, loc, name, builder.getFunctionType({}, {}));
-    body = function.addEntryBlock();
-    builder.setInsertionPointToStart(body);
-  }
-
-  Value argument(Type type, DictionaryAttr slot, Attribute parameter = {}) {
-    SmallVector<NamedAttribute> attributes{builder.getNamedAttr("nn.slot", slot)};
-    if (parameter)
-      attributes.push_back(builder.getNamedAttr("nn.param", parameter));
-    argumentAttributes.push_back(builder.getDictionaryAttr(attributes));
-    return body->addArgument(type, loc);
-  }
-
-  void result(Value value, DictionaryAttr slot) {
-    results.push_back(value);
-    resultAttributes.push_back(builder.getDictionaryAttr(builder.getNamedAttr("nn.slot", slot)));
-  }
-
-  /// The slot of an argument or result of this program alone.
-  DictionaryAttr ownSlot(StringRef role, StringRef argument) {
-    return slot(role, (Twine(name) + "." + argument).str());
-  }
-
-  DictionaryAttr slot(StringRef role, StringRef slotName, StringRef part = {}) {
-    SmallVector<NamedAttribute> attributes{
-        builder.getNamedAttr("role", builder.getStringAttr(role)),
-        builder.getNamedAttr("name", builder.getStringAttr(slotName))};
-    if (!part.empty())
-      attributes.push_back(builder.getNamedAttr("slot", builder.getStringAttr(part)));
-    return builder.getDictionaryAttr(attributes);
-  }
-
-  void finish() {
-    func::ReturnOp::create(builder, loc, results);
-    function.setType(builder.getFunctionType(llvm::to_vector(body->getArgumentTypes()),
-                                             llvm::to_vector(ValueRange(results).getTypes())));
-    function.setAllArgAttrs(argumentAttributes);
-    function.setAllResultAttrs(resultAttributes);
-  }
-
-  OpBuilder builder;
-  func::FuncOp function;
-  Location location() const { return loc; }
-
-private:
-  std::string name;
-  Location loc;
-  Block *body = nullptr;
-  SmallVector<Value> results;
-  SmallVector<Attribute> argumentAttributes, resultAttributes;
-};
-
-/// Clones the body of `function` on `arguments` and returns what it returned.
-SmallVector<Value> inlineCall(OpBuilder &builder, func::FuncOp function, ValueRange arguments) {
-  IRMapping mapping;
-  Block &body = function.getBody().front();
-  mapping.map(body.getArguments(), arguments);
-  for (Operation &op : body.without_terminator())
-    builder.clone(op, mapping);
-  return llvm::map_to_vector(body.getTerminator()->getOperands(),
-                             [&](Value value) { return mapping.lookup(value); });
-}
 
 class TrainingStepPass : public gradc::impl::TrainingStepPassBase<TrainingStepPass> {
 public:
@@ -129,70 +61,93 @@ private:
     });
   }
 
-  /// tokens and targets as @loss takes them, with a leading dimension of microbatches.
-  SmallVector<Value> addBatch(ProgramBuilder &program, bool stacked) {
-    SmallVector<Value> batch;
-    for (auto [i, name] : llvm::enumerate(ArrayRef<StringRef>{"tokens", "targets"})) {
-      auto type = cast<RankedTensorType>(loss.getArgumentTypes()[parameters.size() + i]);
-      if (stacked) {
-        SmallVector<int64_t> shape{gradAccum};
-        llvm::append_range(shape, type.getShape());
-        type = RankedTensorType::get(shape, type.getElementType());
-      }
-      batch.push_back(program.argument(type, program.ownSlot("input", name)));
-    }
-    return batch;
+  /// What a program reads besides parameters: what differs from microbatch to microbatch, and what
+  /// @loss takes after that.
+  struct Inputs {
+    SmallVector<Value> batch, shared;
+  };
+
+  Type inputType(size_t index) { return loss.getArgumentTypes()[parameters.size() + index]; }
+  bool isRandom() { return inputCount(loss.getFunctionType()) > 2; }
+
+  /// The type of one input for all microbatches.
+  RankedTensorType stacked(Type type) const {
+    auto tensor = cast<RankedTensorType>(type);
+    SmallVector<int64_t> shape{gradAccum};
+    llvm::append_range(shape, tensor.getShape());
+    return RankedTensorType::get(shape, tensor.getElementType());
+  }
+
+  /// tokens, targets and what random numbers are keyed by, with a leading dimension of microbatches
+  /// for all but seed and step.
+  Inputs addTrainingInputs(ProgramBuilder &program) {
+    Inputs inputs;
+    auto argument = [&](Type type, StringRef name) {
+      return program.argument(type, program.ownSlot("input", name));
+    };
+    for (auto [i, name] : llvm::enumerate(ArrayRef<StringRef>{"tokens", "targets"}))
+      inputs.batch.push_back(argument(stacked(inputType(i)), name));
+    if (!isRandom())
+      return inputs;
+    for (auto [i, name] : llvm::enumerate(ArrayRef<StringRef>{"seed", "step"}))
+      inputs.shared.push_back(argument(inputType(2 + i), name));
+    inputs.batch.push_back(argument(stacked(inputType(4)), "first_row"));
+    return inputs;
   }
 
   /// Forward and backward over all microbatches. Returns the mean loss and then the gradients;
   /// sets `valid` to the number of labels.
-  SmallVector<Value> accumulate(ProgramBuilder &program, ValueRange values, ValueRange batch,
+  SmallVector<Value> accumulate(ProgramBuilder &program, ValueRange values, const Inputs &inputs,
                                 Value &valid) {
     OpBuilder &b = program.builder;
     Location loc = program.location();
-    valid = CountValidOp::create(b, loc, batch[1]);
+    valid = CountValidOp::create(b, loc, inputs.batch[1]);
     Value one = splat(b, loc, valid.getType(), 1);
     Value seed = DivOp::create(b, loc, one, valid);
     SmallVector<Value> sums =
-        gradAccum == 1 ? runOnce(b, values, batch, seed) : runAll(b, loc, values, batch, seed);
+        gradAccum == 1 ? runOnce(b, values, inputs, seed) : runAll(b, loc, values, inputs, seed);
     sums[0] = MulOp::create(b, loc, sums[0], seed);
     return sums;
   }
 
-  SmallVector<Value> call(OpBuilder &b, ValueRange values, ValueRange batch, Value seed) {
+  /// Forward and backward of one microbatch; `seed` is the loss's gradient.
+  SmallVector<Value> call(OpBuilder &b, ValueRange values, ArrayRef<Value> batch,
+                          ArrayRef<Value> shared, Value seed) {
     SmallVector<Value> arguments(values);
-    llvm::append_range(arguments, batch);
+    llvm::append_range(arguments, batch.take_front(2));
+    llvm::append_range(arguments, shared);
+    llvm::append_range(arguments, batch.drop_front(2));
     arguments.push_back(seed);
     return inlineCall(b, lossAndGradients, arguments);
   }
 
-  SmallVector<Value> runOnce(OpBuilder &b, ValueRange values, ValueRange batch, Value seed) {
-    SmallVector<Value> flat = llvm::map_to_vector(batch, [&](Value stacked) -> Value {
+  SmallVector<Value> runOnce(OpBuilder &b, ValueRange values, const Inputs &inputs, Value seed) {
+    SmallVector<Value> flat = llvm::map_to_vector(inputs.batch, [&](Value stacked) -> Value {
       auto type = cast<RankedTensorType>(stacked.getType());
       auto inner = RankedTensorType::get(type.getShape().drop_front(), type.getElementType());
       return ReshapeOp::create(b, stacked.getLoc(), inner, stacked);
     });
-    return call(b, values, flat, seed);
+    return call(b, values, flat, inputs.shared, seed);
   }
 
-  SmallVector<Value> runAll(OpBuilder &b, Location loc, ValueRange values, ValueRange batch,
+  SmallVector<Value> runAll(OpBuilder &b, Location loc, ValueRange values, const Inputs &inputs,
                             Value seed) {
     SmallVector<Value> initial;
     SmallVector<Type> types(lossAndGradients.getResultTypes());
     for (Type type : types)
       initial.push_back(splat(b, loc, type, 0));
-    auto loop = MicrobatchesOp::create(b, loc, types, batch, initial);
+    auto loop = MicrobatchesOp::create(b, loc, types, inputs.batch, initial);
     OpBuilder::InsertionGuard guard(b);
     Block *body = b.createBlock(&loop.getBody());
     SmallVector<Value> slices, carried;
-    for (Value stacked : batch) {
+    for (Value stacked : inputs.batch) {
       auto type = cast<RankedTensorType>(stacked.getType());
       slices.push_back(body->addArgument(
           RankedTensorType::get(type.getShape().drop_front(), type.getElementType()), loc));
     }
     for (Type type : types)
       carried.push_back(body->addArgument(type, loc));
-    SmallVector<Value> fresh = call(b, values, slices, seed);
+    SmallVector<Value> fresh = call(b, values, slices, inputs.shared, seed);
     for (auto [sum, value] : llvm::zip(carried, fresh))
       sum = AddOp::create(b, loc, sum, value);
     YieldOp::create(b, loc, carried);
@@ -225,7 +180,7 @@ private:
         state.back().push_back(
             program.argument(parameter.type, program.slot("optimizer", parameter.name(), part)));
     }
-    SmallVector<Value> batch = addBatch(program, /*stacked=*/true);
+    Inputs inputs = addTrainingInputs(program);
     auto scalarType = RankedTensorType::get({}, b.getF32Type());
     SmallVector<Value> scalars = llvm::map_to_vector(chosen->scalars, [&](StringRef name) {
       return program.argument(scalarType, program.ownSlot("scalar", name));
@@ -233,7 +188,7 @@ private:
     Value clip = program.argument(scalarType, program.ownSlot("scalar", "clip_grad"));
 
     Value valid;
-    SmallVector<Value> sums = accumulate(program, values, batch, valid);
+    SmallVector<Value> sums = accumulate(program, values, inputs, valid);
     ValueRange gradients = ValueRange(sums).drop_front();
     Value norm = globalNorm(b, loc, gradients);
     Value scale = ClipCoefficientOp::create(b, loc, norm, clip);
@@ -253,9 +208,9 @@ private:
   void buildGradients(ModuleOp module) {
     ProgramBuilder program(module, "gradients");
     SmallVector<Value> values = addParameters(program);
-    SmallVector<Value> batch = addBatch(program, /*stacked=*/true);
+    Inputs inputs = addTrainingInputs(program);
     Value valid;
-    SmallVector<Value> sums = accumulate(program, values, batch, valid);
+    SmallVector<Value> sums = accumulate(program, values, inputs, valid);
     for (auto [parameter, gradient] : llvm::zip(parameters, llvm::drop_begin(sums)))
       program.result(gradient, program.slot("gradient", parameter.name()));
     program.result(sums[0], program.ownSlot("output", "loss"));
@@ -266,10 +221,16 @@ private:
   void buildEvalLoss(ModuleOp module) {
     ProgramBuilder program(module, "eval_loss");
     SmallVector<Value> arguments = addParameters(program);
-    SmallVector<Value> batch = addBatch(program, /*stacked=*/false);
-    llvm::append_range(arguments, batch);
+    for (auto [i, name] : llvm::enumerate(ArrayRef<StringRef>{"tokens", "targets"}))
+      arguments.push_back(program.argument(inputType(i), program.ownSlot("input", name)));
+    Value targets = arguments.back();
+    // Nothing is random in evaluation: what random numbers are keyed by is not read.
+    for (size_t i = arguments.size(); i < loss.getNumArguments(); ++i)
+      arguments.push_back(
+          splat(program.builder, program.location(), loss.getArgumentTypes()[i], 0));
     Value total = inlineCall(program.builder, loss, arguments)[0];
-    Value valid = CountValidOp::create(program.builder, program.location(), batch[1]);
+    program.function.walk([](StochasticOpInterface op) { op.makeDeterministic(); });
+    Value valid = CountValidOp::create(program.builder, program.location(), targets);
     program.result(total, program.ownSlot("output", "loss"));
     program.result(valid, program.ownSlot("output", "valid"));
     program.finish();

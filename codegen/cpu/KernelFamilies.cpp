@@ -103,6 +103,8 @@ template <typename Op> AttentionSpec attentionSpec(Op op) {
   spec.scale = op.getScale().convertToDouble();
   spec.causal = op.getCausal();
   spec.window = op.getWindow();
+  spec.dropout = op.getDropout().convertToDouble();
+  spec.stream = op.getStream();
   return spec;
 }
 
@@ -116,7 +118,7 @@ AttentionSpec specOf(nn::AttentionOp op, ArrayRef<int64_t> strides) {
   spec.q = headStrides(spec, op.getQuery(), strides[0]);
   spec.k = headStrides(spec, op.getKey(), strides[1]);
   spec.v = headStrides(spec, op.getValue(), strides[2]);
-  spec.o = headStrides(spec, op.getResult(), strides[3]);
+  spec.o = headStrides(spec, op.getResult(), strides[op->getNumOperands()]);
   return spec;
 }
 KernelGeometry attentionGeometry(nn::AttentionOp op, ArrayRef<int64_t> strides) {
@@ -133,9 +135,10 @@ AttentionSpec specOf(nn::AttentionGradOp op, ArrayRef<int64_t> strides) {
   spec.v = headStrides(spec, op.getValue(), strides[2]);
   spec.o = headStrides(spec, op.getOutput(), strides[3]);
   spec.dO = headStrides(spec, op.getGradient(), strides[5]);
-  spec.dq = headStrides(spec, op.getQueryGradient(), strides[6]);
-  spec.dk = headStrides(spec, op.getKeyGradient(), strides[7]);
-  spec.dv = headStrides(spec, op.getValueGradient(), strides[8]);
+  size_t results = op->getNumOperands();
+  spec.dq = headStrides(spec, op.getQueryGradient(), strides[results]);
+  spec.dk = headStrides(spec, op.getKeyGradient(), strides[results + 1]);
+  spec.dv = headStrides(spec, op.getValueGradient(), strides[results + 2]);
   return spec;
 }
 KernelGeometry attentionGradGeometry(nn::AttentionGradOp op, ArrayRef<int64_t> strides) {

@@ -130,8 +130,12 @@ SmallVector<Value> RowNodes::uniforms(const RowState &row, const Node &node,
                       scalar(row, node.operands[1], ValueType::i32),
                       static_cast<int32_t>(node.value)};
   Value first = columns.first;
-  if (row.index)
-    first = v.addIndex(first, v.mulIndex(row.index, v.index(program.columns)));
+  if (row.index) {
+    Value firstRow = arith::ExtSIOp::create(v.builder, v.loc, v.i64,
+                                            scalar(row, node.operands[2], ValueType::i32));
+    Value before = v.addIndex(firstRow, row.index);
+    first = v.addIndex(first, v.mulIndex(before, v.index(program.columns)));
+  }
   // A group's elements must begin at a multiple of its size, in every row.
   bool aligned = program.columns % (columns.vectors * v.lanes) == 0;
   if (aligned && canEmitUniformGroup(v, columns.vectors))

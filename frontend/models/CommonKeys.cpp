@@ -121,16 +121,13 @@ nn::ActivationKind readActivation(ConfigReader &config, StringRef key, StringRef
   return kind.value_or(Kind::Gelu);
 }
 
-void readDropout(ConfigReader &config, StringRef key, double fallback, DropoutPolicy policy) {
+double readDropout(ConfigReader &config, StringRef key, double fallback, DropoutPolicy policy) {
   double probability = config.number(key, fallback, 0, 1, /*nullable=*/true);
-  if (probability == 0 || policy == DropoutPolicy::off || config.failed())
-    return;
-  StringRef mend = "is not implemented; pass --dropout off to train without it, or set it to 0";
-  if (config.has(key))
-    config.refuse(key, mend);
-  else
-    config.fail(inQuotes(key) + " is absent and so has its default of " +
-                llvm::Twine(llvm::formatv("{0:f1}", probability).str()) + ", which " + mend);
+  if (policy == DropoutPolicy::off)
+    return 0;
+  if (probability >= 1)
+    config.refuse(key, "drops everything; set it below 1");
+  return probability;
 }
 
 } // namespace gradc

@@ -11,6 +11,7 @@ namespace {
 struct Gpt2Settings {
   int64_t vocab, positions, width, layers, heads, innerWidth;
   double epsilon, deviation;
+  double embeddingDropout, attentionDropout, residualDropout;
   nn::ActivationKind activation;
   bool scaleAttention, tied;
 };
@@ -29,7 +30,7 @@ public:
     graph.at("wpe");
     Value positions = graph.constant(positionsOf(shape));
     Value positionTable = graph.table("transformer.wpe.weight", s.positions, s.width, s.deviation);
-    x = graph.add(x, graph.embedding(positions, positionTable));
+    x = graph.dropout(graph.add(x, graph.embedding(positions, positionTable)), s.embeddingDropout);
     for (int64_t layer = 0; layer < s.layers; ++layer)
       x = block(graph, x, "transformer.h." + std::to_string(layer), shape);
     graph.at("ln_f");
@@ -69,14 +70,17 @@ private:
     Value key = graph.slice(qkv, s.width, s.width);
     Value value = graph.slice(qkv, 2 * s.width, s.width);
     double scale = s.scaleAttention ? 1 / std::sqrt(double(s.width) / s.heads) : 1;
-    Value mixed = graph.attention(query, key, value, {shape.batch, s.heads, s.heads, scale});
-    x = graph.add(x, linear(mixed, ".attn.c_proj", s.width, s.width, residual));
+    Value mixed = graph.attention(query, key, value,
+                                  {shape.batch, s.heads, s.heads, scale, s.attentionDropout});
+    mixed = linear(mixed, ".attn.c_proj", s.width, s.width, residual);
+    x = graph.add(x, graph.dropout(mixed, s.residualDropout));
 
     graph.at(name + ".mlp");
     normed = graph.layerNorm(x, name + ".ln_2", s.epsilon);
     Value inner = linear(normed, ".mlp.c_fc", s.width, s.innerWidth, s.deviation);
     inner = graph.activation(inner, s.activation);
-    return graph.add(x, linear(inner, ".mlp.c_proj", s.innerWidth, s.width, residual));
+    inner = linear(inner, ".mlp.c_proj", s.innerWidth, s.width, residual);
+    return graph.add(x, graph.dropout(inner, s.residualDropout));
   }
 
   Gpt2Settings s;
@@ -103,8 +107,9 @@ std::unique_ptr<Model> readGpt2(ConfigReader &config, DropoutPolicy dropout) {
   s.tied = config.boolean("tie_word_embeddings", true);
   config.accept("scale_attn_by_inverse_layer_idx", {"false"});
   config.accept("reorder_and_upcast_attn", {"false"});
-  for (llvm::StringRef key : {"resid_pdrop", "embd_pdrop", "attn_pdrop"})
-    readDropout(config, key, 0.1, dropout);
+  s.embeddingDropout = readDropout(config, "embd_pdrop", 0.1, dropout);
+  s.attentionDropout = readDropout(config, "attn_pdrop", 0.1, dropout);
+  s.residualDropout = readDropout(config, "resid_pdrop", 0.1, dropout);
   if (s.width % s.heads != 0)
     config.fail("\"n_embd\" " + Twine(s.width) + " is not a multiple of \"n_head\" " +
                 Twine(s.heads) + "; change one of them");

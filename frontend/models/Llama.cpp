@@ -11,7 +11,7 @@ namespace {
 
 struct LlamaSettings {
   int64_t vocab, positions, width, innerWidth, layers, heads, kvHeads, headDim;
-  double epsilon, deviation;
+  double epsilon, deviation, attentionDropout;
   nn::ActivationKind activation;
   bool attentionBias, mlpBias, tied;
   RopeSettings rope;
@@ -68,7 +68,8 @@ private:
     query = graph.rope(query, cos, sin, s.heads);
     key = graph.rope(key, cos, sin, s.kvHeads);
     double scale = 1 / std::sqrt(double(s.headDim));
-    Value mixed = graph.attention(query, key, value, {shape.batch, s.heads, s.kvHeads, scale});
+    Value mixed = graph.attention(query, key, value,
+                                  {shape.batch, s.heads, s.kvHeads, scale, s.attentionDropout});
     return project(mixed, ".o_proj", queryWidth, s.width);
   }
 
@@ -129,7 +130,7 @@ std::unique_ptr<Model> readLlama(ConfigReader &config, DropoutPolicy dropout) {
   s.rope = readRope(config, s.positions);
   config.accept("pretraining_tp", {"1"});
   config.accept("rope_interleaved", {"false"});
-  readDropout(config, "attention_dropout", 0, dropout);
+  s.attentionDropout = readDropout(config, "attention_dropout", 0, dropout);
   checkHeads(config, s, headDim.has_value());
   return std::make_unique<Llama>(s);
 }

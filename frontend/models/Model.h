@@ -8,10 +8,10 @@
 
 namespace gradc {
 
-/// What to do with a dropout that the configuration asks for. The graph has none.
+/// What to do with a dropout that the configuration asks for.
 enum class DropoutPolicy {
-  asConfigured, ///< a probability other than 0 is refused
-  off,          ///< trained without
+  asConfigured,
+  off, ///< trained without
 };
 
 /// How the tokens of one call are laid out: batch rows of seq tokens, the sequence inner.
@@ -70,7 +70,8 @@ void readCommonKeys(ConfigReader &config);
 /// The activation function under `key`, in the names transformers gives them.
 nn::ActivationKind readActivation(ConfigReader &config, llvm::StringRef key,
                                   llvm::StringRef fallback);
-/// Refuses a dropout probability other than 0, unless the policy turns it off.
-void readDropout(ConfigReader &config, llvm::StringRef key, double fallback, DropoutPolicy policy);
+/// The dropout probability under `key`, below 1; 0 where the policy turns it off.
+double readDropout(ConfigReader &config, llvm::StringRef key, double fallback,
+                   DropoutPolicy policy);
 
 } // namespace gradc

@@ -1,9 +1,11 @@
 // Reference values of attention and its gradients: whole score rows, one query at a time.
 #include "ir/Nn.h"
+#include "ir/evaluate/Dropout.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 
 using namespace mlir;
 using namespace gradc::nn;
@@ -17,8 +19,11 @@ struct Geometry {
   int64_t batch, heads, kvHeads, seq, headDim, window;
   double scale;
   bool causal;
+  std::optional<DropoutMask> dropout; ///< of the softmax's results
 
-  template <typename Op> static Geometry of(Op op, const HostTensor &query) {
+  /// `keys`: the operands that random numbers are keyed by, or none.
+  template <typename Op>
+  static Geometry of(Op op, const HostTensor &query, ArrayRef<HostTensor> keys) {
     int64_t batch = op.getBatch(), heads = op.getHeads();
     return {batch,
             heads,
@@ -27,7 +32,9 @@ struct Geometry {
             query.columns() / heads,
             static_cast<int64_t>(op.getWindow()),
             op.getScale().convertToDouble(),
-            op.getCausal()};
+            op.getCausal(),
+            keys.empty() ? std::nullopt
+                         : std::optional(DropoutMask(op.getDropout(), op.getStream(), keys))};
   }
 
   /// Index of the first element of a head's row in query or result, and in key or value.
@@ -39,6 +46,13 @@ struct Geometry {
   }
   bool sees(int64_t i, int64_t j) const {
     return (!causal || j <= i) && (window == 0 || j > i - window);
+  }
+  /// A softmax's result as dropout leaves it.
+  double drop(double x, int64_t b, int64_t h, int64_t i, int64_t j) const {
+    if (!dropout)
+      return x;
+    int64_t row = (b * heads + h) * seq + i;
+    return dropout->apply(x, (dropout->firstRow * heads + row) * seq + j);
   }
   double dot(const HostTensor &x, int64_t atX, const HostTensor &y, int64_t atY) const {
     double sum = 0;
@@ -65,7 +79,7 @@ struct Geometry {
 LogicalResult AttentionOp::evaluate(ArrayRef<HostTensor> operands,
                                     MutableArrayRef<HostTensor> results) {
   const HostTensor &query = operands[0], &key = operands[1], &value = operands[2];
-  Geometry g = Geometry::of(*this, query);
+  Geometry g = Geometry::of(*this, query, operands.drop_front(3));
   std::vector<double> scores(g.seq);
   g.forEachQuery([&](int64_t b, int64_t h, int64_t i) {
     double largest = minusInfinity, sum = 0;
@@ -85,9 +99,11 @@ LogicalResult AttentionOp::evaluate(ArrayRef<HostTensor> operands,
       sum += std::exp(scores[j] - largest);
     lse = largest + std::log(sum);
     for (int64_t j = 0; j < g.seq; ++j)
-      if (g.sees(i, j))
-        g.addRow(results[0], g.queryRow(b, h, i), std::exp(scores[j] - largest) / sum, value,
+      if (g.sees(i, j)) {
+        double probability = std::exp(scores[j] - largest) / sum;
+        g.addRow(results[0], g.queryRow(b, h, i), g.drop(probability, b, h, i, j), value,
                  g.keyRow(b, h, j));
+      }
   });
   return success();
 }
@@ -96,7 +112,7 @@ LogicalResult AttentionGradOp::evaluate(ArrayRef<HostTensor> operands,
                                         MutableArrayRef<HostTensor> results) {
   const HostTensor &query = operands[0], &key = operands[1], &value = operands[2],
                    &output = operands[3], &lse = operands[4], &gradient = operands[5];
-  Geometry g = Geometry::of(*this, query);
+  Geometry g = Geometry::of(*this, query, operands.drop_front(6));
   g.forEachQuery([&](int64_t b, int64_t h, int64_t i) {
     int64_t atQuery = g.queryRow(b, h, i);
     double delta = g.dot(gradient, atQuery, output, atQuery);
@@ -106,10 +122,11 @@ LogicalResult AttentionGradOp::evaluate(ArrayRef<HostTensor> operands,
         continue;
       int64_t atKey = g.keyRow(b, h, j);
       double probability = std::exp(g.scale * g.dot(query, atQuery, key, atKey) - rowLse);
-      double score = probability * (g.dot(gradient, atQuery, value, atKey) - delta);
+      double dropped = g.drop(g.dot(gradient, atQuery, value, atKey), b, h, i, j);
+      double score = probability * (dropped - delta);
       g.addRow(results[0], atQuery, g.scale * score, key, atKey);
       g.addRow(results[1], atKey, g.scale * score, query, atQuery);
-      g.addRow(results[2], atKey, probability, gradient, atQuery);
+      g.addRow(results[2], atKey, g.drop(probability, b, h, i, j), gradient, atQuery);
     }
   });
   return success();

@@ -1,6 +1,7 @@
 // Reference values of the pointwise ops.
 #include "ir/Nn.h"
 #include "ir/evaluate/Broadcast.h"
+#include "ir/evaluate/Dropout.h"
 
 #include <cmath>
 #include <limits>
@@ -130,6 +131,21 @@ LogicalResult ActivationGradOp::evaluate(ArrayRef<HostTensor> operands,
   return binary(operands, results[0], [kind = getKind()](double gradient, double x) {
     return gradient * activationDerivative(kind, x);
   });
+}
+
+// Values are f64 here whatever their type: a cast loses nothing, and what it costs in accuracy is
+// measured on compiled code.
+LogicalResult CastOp::evaluate(ArrayRef<HostTensor> operands, MutableArrayRef<HostTensor> results) {
+  return unary(operands, results[0], [](double x) { return x; });
+}
+
+LogicalResult DropoutOp::evaluate(ArrayRef<HostTensor> operands,
+                                  MutableArrayRef<HostTensor> results) {
+  HostTensor &result = results[0];
+  DropoutMask mask(getRate(), getStream(), operands.drop_front());
+  for (int64_t i = 0; i < result.size(); ++i)
+    result[i] = mask.apply(operands[0][i], mask.firstRow * result.columns() + i);
+  return success();
 }
 
 LogicalResult BroadcastOp::evaluate(ArrayRef<HostTensor> operands,

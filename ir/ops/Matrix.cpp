@@ -103,11 +103,20 @@ void AttentionOp::buildBackward(OpBuilder &builder, ArrayRef<Value> grads,
                                 MutableArrayRef<Value> out) {
   auto grad = AttentionGradOp::create(
       builder, getLoc(), getQuery().getType(), getKey().getType(), getValue().getType(), getQuery(),
-      getKey(), getValue(), getResult(), getLse(), grads[0], getBatchAttr(), getHeadsAttr(),
-      getKvHeadsAttr(), getScaleAttr(), getCausalAttr(), getWindowAttr());
+      getKey(), getValue(), getResult(), getLse(), grads[0], getSeed(), getStep(), getFirstRow(),
+      getBatchAttr(), getHeadsAttr(), getKvHeadsAttr(), getScaleAttr(), getCausalAttr(),
+      getWindowAttr(), getDropoutAttr(), getStreamAttr());
   out[0] = grad.getQueryGradient();
   out[1] = grad.getKeyGradient();
   out[2] = grad.getValueGradient();
+}
+
+void AttentionOp::makeDeterministic() {
+  getSeedMutable().clear();
+  getStepMutable().clear();
+  getFirstRowMutable().clear();
+  setDropout(llvm::APFloat(0.0));
+  setStream(0);
 }
 
 // Two products forward. Four backward: the recomputed scores are not model FLOPs.

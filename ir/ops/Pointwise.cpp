@@ -137,6 +137,19 @@ void ActivationGradOp::buildRow(RowBuilder &b, ArrayRef<NodeId> in, ArrayRef<int
                                 MutableArrayRef<NodeId> out) {
   out[0] = b.mul(in[0], activationDerivative(b, getKind(), in[1]));
 }
+void CastOp::buildRow(RowBuilder &, ArrayRef<NodeId> in, ArrayRef<int32_t>,
+                      MutableArrayRef<NodeId> out) {
+  out[0] = in[0]; // the cluster rounds what an op gives to its type
+}
+void DropoutOp::buildRow(RowBuilder &b, ArrayRef<NodeId> in, ArrayRef<int32_t>,
+                         MutableArrayRef<NodeId> out) {
+  double rate = getRate().convertToDouble();
+  NodeId number = b.uniform(in[1], in[2], in[3], getStream());
+  NodeId scaled = b.mul(in[0], b.constant(1 / (1 - rate)));
+  out[0] = b.select(b.lessThan(number, b.constant(rate)), b.constant(0), scaled);
+}
+// The numbers are keyed by row and column.
+bool DropoutOp::isElementwise() { return false; }
 void BroadcastOp::buildRow(RowBuilder &, ArrayRef<NodeId> in, ArrayRef<int32_t>,
                            MutableArrayRef<NodeId> out) {
   out[0] = in[0];
@@ -199,6 +212,18 @@ void ActivationOp::buildBackward(OpBuilder &builder, ArrayRef<Value> grads,
   out[0] = ActivationGradOp::create(builder, getLoc(), getInput().getType(), grads[0], getInput(),
                                     getKind());
 }
+void CastOp::buildBackward(OpBuilder &builder, ArrayRef<Value> grads, MutableArrayRef<Value> out) {
+  out[0] = CastOp::create(builder, getLoc(), getInput().getType(), grads[0]);
+}
+void DropoutOp::buildBackward(OpBuilder &builder, ArrayRef<Value> grads,
+                              MutableArrayRef<Value> out) {
+  out[0] = DropoutOp::create(builder, getLoc(), grads[0], getSeed(), getStep(), getFirstRow(),
+                             getRateAttr(), getStreamAttr());
+}
+void DropoutOp::makeDeterministic() {
+  replaceAllUsesWith(getInput());
+  erase();
+}
 void BroadcastOp::buildBackward(OpBuilder &builder, ArrayRef<Value> grads,
                                 MutableArrayRef<Value> out) {
   out[0] = sumToType(builder, getLoc(), grads[0], getInput().getType());
@@ -220,6 +245,16 @@ OpFoldResult NegOp::fold(FoldAdaptor) {
 }
 OpFoldResult ScaleOp::fold(FoldAdaptor) {
   return getFactor().isExactlyValue(1.0) ? OpFoldResult(getInput()) : OpFoldResult();
+}
+OpFoldResult CastOp::fold(FoldAdaptor) {
+  if (getInput().getType() == getType())
+    return getInput();
+  // Widening and narrowing again gives the value back; the reverse rounds.
+  auto inner = getInput().getDefiningOp<CastOp>();
+  auto width = [](Type type) { return cast<RankedTensorType>(type).getElementTypeBitWidth(); };
+  if (inner && inner.getInput().getType() == getType() && width(inner.getType()) > width(getType()))
+    return inner.getInput();
+  return {};
 }
 OpFoldResult BroadcastOp::fold(FoldAdaptor) {
   return getInput().getType() == getType() ? OpFoldResult(getInput()) : OpFoldResult();

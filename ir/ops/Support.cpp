@@ -58,6 +58,17 @@ row::Dtype gradc::nn::rowDtype(Type elementType) {
   return elementType.isInteger(32) ? row::Dtype::i32 : row::Dtype::f32;
 }
 
+unsigned gradc::nn::inputCount(FunctionType function) {
+  constexpr unsigned ids = 2, randomKeys = 3;
+  auto isKey = [](Type type) {
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    return tensor && tensor.getRank() == 0 && tensor.getElementType().isInteger(32);
+  };
+  bool random = function.getNumInputs() >= ids + randomKeys &&
+                llvm::all_of(function.getInputs().take_back(randomKeys), isKey);
+  return random ? ids + randomKeys : ids;
+}
+
 Value gradc::nn::splat(OpBuilder &builder, Location loc, Type type, double value) {
   auto tensor = cast<RankedTensorType>(type);
   Attribute element =

@@ -54,9 +54,9 @@ public:
   NodeId gather(int32_t buffer, NodeId column) {
     return result.addNode({NodeKind::gather, {column, noNode, noNode}, 0, buffer});
   }
-  NodeId uniform(NodeId seed, NodeId step, int32_t stream) {
+  NodeId uniform(NodeId seed, NodeId step, NodeId firstRow, int32_t stream) {
     return result.addNode(
-        {NodeKind::uniform, {seed, step, noNode}, static_cast<double>(stream), -1});
+        {NodeKind::uniform, {seed, step, firstRow}, static_cast<double>(stream), -1});
   }
 
   // Reductions over the columns of a row.

@@ -205,7 +205,7 @@ private:
       return philoxUniform(static_cast<uint32_t>(static_cast<int64_t>(operands[0])),
                            static_cast<uint32_t>(static_cast<int64_t>(operands[1])),
                            static_cast<uint32_t>(static_cast<int64_t>(node.value)),
-                           row * columns + column);
+                           (static_cast<int64_t>(operands[2]) + row) * program.columns + column);
     default:
       return pointwise(node.kind, operands[0], operands[1], operands[2]);
     }

@@ -42,9 +42,9 @@ int operandCount(NodeKind kind) {
   case NodeKind::addInt:
   case NodeKind::mulInt:
   case NodeKind::remainderInt:
-  case NodeKind::uniform:
     return 2;
   case NodeKind::select:
+  case NodeKind::uniform:
     return 3;
   }
   return 0;

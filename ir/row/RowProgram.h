@@ -80,9 +80,9 @@ enum class NodeKind : uint8_t {
   addInt,
   mulInt,
   remainderInt, ///< remainder of non-negative numbers
-  // f32 in [0, 1) from (scalar i32 seed, scalar i32 step, i32 stream constant in `value`), keyed by
-  // the global element index row * columns + column: Philox4x32-10, so that a mask does not depend
-  // on how the work is split (ir/row/Philox.h). Column-level.
+  // f32 in [0, 1) from scalar i32s (seed, step, first row) and the stream, an i32 in `value`, keyed
+  // by the global element index (first row + row) * columns + column: Philox4x32-10, so that a mask
+  // does not depend on how the work is split (ir/row/Philox.h). Column-level.
   uniform,
 };
 

@@ -2,6 +2,7 @@
 #include "ir/row/Loops.h"
 #include "ir/row/RowProgram.h"
 
+#include <algorithm>
 #include <optional>
 
 namespace gradc::row {
@@ -120,8 +121,8 @@ private:
         return "a flat program cannot reduce";
       return isColumn[node.operands[0]] ? "" : "expected an operand with one value a column";
     case NodeKind::uniform:
-      return isColumn[node.operands[0]] || isColumn[node.operands[1]]
-                 ? "expected a seed and a step without columns"
+      return std::ranges::any_of(node.operands, [&](NodeId id) { return isColumn[id]; })
+                 ? "expected a seed, a step and a first row without columns"
                  : "";
     default:
       return "";

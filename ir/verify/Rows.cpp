@@ -104,6 +104,8 @@ LogicalResult CrossEntropyOp::verify() {
   return expectSameType(*this, "lse", getLse(), "loss", getLoss());
 }
 
+LogicalResult DropoutOp::verify() { return expectDropoutRate(*this, "rate", getRate()); }
+
 LogicalResult ColumnPartialsOp::verify() { return expectRank(*this, "result", getResult(), 2); }
 
 LogicalResult FoldRowsOp::verify() {

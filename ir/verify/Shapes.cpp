@@ -56,3 +56,10 @@ LogicalResult gradc::nn::expectPositive(Operation *op, StringRef name, const APF
     return success();
   return op->emitOpError("expected a positive ") << name << ", got: " << value.convertToDouble();
 }
+
+LogicalResult gradc::nn::expectDropoutRate(Operation *op, StringRef name, const APFloat &rate) {
+  if (rate.isFinite() && !rate.isNegative() && rate.convertToDouble() < 1)
+    return success();
+  return op->emitOpError("expected ")
+         << name << " to be at least 0 and below 1, got: " << rate.convertToDouble();
+}

@@ -38,4 +38,8 @@ llvm::LogicalResult expectPositive(mlir::Operation *op, llvm::StringRef name, in
 llvm::LogicalResult expectPositive(mlir::Operation *op, llvm::StringRef name,
                                    const llvm::APFloat &value);
 
+/// Fails unless a probability of dropping is at least 0 and below 1.
+llvm::LogicalResult expectDropoutRate(mlir::Operation *op, llvm::StringRef name,
+                                      const llvm::APFloat &rate);
+
 } // namespace gradc::nn

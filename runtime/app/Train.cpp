@@ -33,6 +33,7 @@ private:
   Status loop();
   Status step(StepResult &result);
   Status fillBatch();
+  Status writeRandomKeys(const std::string &program);
   Status writeBatch(const std::string &program);
   Status writeHyperParameters(double rate);
   Status dumpGradients();
@@ -197,7 +198,24 @@ Status Trainer::fillBatch() {
 Status Trainer::writeBatch(const std::string &program) {
   int64_t bytes = int64_t(tokens_.size() * sizeof(int32_t));
   GRADC_RETURN_IF_ERROR(session_->write(program + ".tokens", tokens_.data(), bytes));
-  return session_->write(program + ".targets", targets_.data(), bytes);
+  GRADC_RETURN_IF_ERROR(session_->write(program + ".targets", targets_.data(), bytes));
+  return writeRandomKeys(program);
+}
+
+/// What dropout's masks are keyed by: they are the same after a resume, and for any split of the
+/// step into microbatches.
+Status Trainer::writeRandomKeys(const std::string &program) {
+  if (!metadata_.find(program + ".seed"))
+    return Status();
+  int32_t seed = int32_t(uint32_t(state_.seed ^ (state_.seed >> 32)));
+  int32_t step = int32_t(state_.step + 1);
+  std::vector<int32_t> firstRows;
+  for (int64_t i = 0; i < metadata_.gradAccum; ++i)
+    firstRows.push_back(int32_t(i * metadata_.microBatch * metadata_.seq));
+  GRADC_RETURN_IF_ERROR(session_->write(program + ".seed", &seed, sizeof(seed)));
+  GRADC_RETURN_IF_ERROR(session_->write(program + ".step", &step, sizeof(step)));
+  return session_->write(program + ".first_row", firstRows.data(),
+                         int64_t(firstRows.size() * sizeof(int32_t)));
 }
 
 Status Trainer::writeHyperParameters(double rate) {

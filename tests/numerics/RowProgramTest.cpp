@@ -252,6 +252,7 @@ TEST(RowProgram, DropoutEqualsPhilox) {
     std::vector<Array> arrays = randomArrays(program, extent, 8);
     arrays[1] = {-1234567};
     arrays[2] = {42};
+    arrays[3] = {1 << 28}; // with which an index of 32 bits would overflow
     checkAgainstReference(program, extent, arrays, {1e-6, 0});
   }
 }
@@ -259,7 +260,7 @@ TEST(RowProgram, DropoutEqualsPhilox) {
 TEST(RowProgram, UniformNumbersAreUniform) {
   Builder b = Builder::flat();
   int32_t seed = b.scalar(Dtype::i32), step = b.scalar(Dtype::i32), out = b.matrix();
-  b.store(out, b.uniform(b.load(seed), b.load(step), 3));
+  b.store(out, b.uniform(b.load(seed), b.load(step), b.constant(0), 3));
   Program program = b.take();
   RowKernel kernel(program, gradc::codegen::CpuTarget::host());
   ASSERT_TRUE(kernel);

@@ -177,13 +177,13 @@ inline Program adamw(bool copy) {
   return b.take();
 }
 
-/// Buffers: x, seed, step, out: inverted dropout.
+/// Buffers: x, seed, step, first row, out: inverted dropout.
 inline Program dropout(int64_t columns, double probability) {
   Builder b = columns == 0 ? Builder::flat() : Builder(columns);
   int32_t in = b.matrix(), seed = b.scalar(Dtype::i32), step = b.scalar(Dtype::i32);
-  int32_t out = b.matrix();
-  NodeId kept =
-      b.lessEqual(b.constant(probability), b.uniform(b.load(seed), b.load(step), /*stream=*/7));
+  int32_t firstRow = b.scalar(Dtype::i32), out = b.matrix();
+  NodeId number = b.uniform(b.load(seed), b.load(step), b.load(firstRow), /*stream=*/7);
+  NodeId kept = b.lessEqual(b.constant(probability), number);
   NodeId scaled = b.mul(b.load(in), b.constant(1 / (1 - probability)));
   b.store(out, b.select(kept, scaled, b.constant(0)));
   return b.take();

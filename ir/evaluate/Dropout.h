@@ -1,0 +1,34 @@
+// Which elements dropout keeps, for the references of the ops that drop.
+#pragma once
+
+#include "ir/HostTensor.h"
+#include "ir/row/Philox.h"
+#include "llvm/ADT/APFloat.h"
+
+namespace gradc::nn {
+
+struct DropoutMask {
+  float rate; ///< rounded as kernels have it: numbers are compared with it
+  double keptFactor;
+  uint32_t stream, seed, step;
+  int64_t firstRow;
+
+  /// `keys`: seed, step and first row.
+  DropoutMask(const llvm::APFloat &dropRate, uint32_t stream, llvm::ArrayRef<HostTensor> keys)
+      : rate(static_cast<float>(dropRate.convertToDouble())),
+        keptFactor(1 / (1 - dropRate.convertToDouble())), stream(stream), seed(word(keys[0])),
+        step(word(keys[1])), firstRow(static_cast<int64_t>(keys[2][0])) {}
+
+  /// `value` as dropout leaves it at a global element index.
+  double apply(double value, int64_t element) const {
+    float number = row::philoxUniform(seed, step, stream, static_cast<uint64_t>(element));
+    return number < rate ? 0 : value * keptFactor;
+  }
+
+private:
+  static uint32_t word(const HostTensor &scalar) {
+    return static_cast<uint32_t>(static_cast<int64_t>(scalar[0]));
+  }
+};
+
+} // namespace gradc::nn
