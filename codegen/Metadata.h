@@ -12,6 +12,7 @@ struct CompileFlags {
   int64_t microBatch = 1, seq = 1, gradAccum = 1;
   std::string optimizer = "adamw", init = "family";
   bool fuse = true;
+  std::string recompute = "none"; ///< none, cheap, full or auto
 };
 
 /// Memory by kind in bytes, as printed and as the metadata has it.

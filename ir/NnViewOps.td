@@ -60,4 +60,19 @@ def Nn_TransposeOp : Nn_ViewOp<"transpose"> {
   let hasVerifier = 1;
   let hasFolder = 1;
 }
+
+def Nn_AfterOp : Nn_ViewOp<"after", [AllTypesMatch<["input", "result"]>]> {
+  let summary = "The same value, to be read only once another exists";
+  let description = [{
+    Ties what is computed a second time to the backward: an op that reads the result depends on
+    `trigger`, so that no pass can move it before, fuse it with, or merge it into its first copy.
+
+    ```mlir
+    %late = nn.after %x, %dy : tensor<8x64xf32>, tensor<8x64xf32>
+    ```
+  }];
+  let arguments = (ins Nn_Tensor:$input, Nn_Tensor:$trigger);
+  let results = (outs Nn_Tensor:$result);
+  let assemblyFormat = "$input `,` $trigger attr-dict `:` type($input) `,` type($trigger)";
+}
 #endif

@@ -42,7 +42,9 @@ public:
       if (!results[0] || llvm::any_of(llvm::drop_begin(results), [](Value v) { return v; }))
         return op->emitOpError("expected only the first result to reach the loss; its statistics "
                                "have no gradient");
+      Operation *before = builder.getInsertionPoint()->getPrevNode();
       differentiable.buildBackward(builder, results, operands);
+      tieToBackward(before->getNextNode(), results[0]);
       for (auto [operand, gradient] : llvm::zip(op->getOperands(), operands))
         if (gradient && isa<FloatType>(getElementTypeOrSelf(operand)))
           add(operand, gradient);
@@ -51,6 +53,25 @@ public:
   }
 
 private:
+  /// Some ops that an op's backward is made of read forward values alone (a norm's normalised
+  /// input). They wait for the gradient, so that nothing computes them in the forward and keeps
+  /// their results.
+  void tieToBackward(Operation *first, Value gradient) {
+    Operation *end = &*builder.getInsertionPoint();
+    for (Operation *op = first; op && op != end; op = op->getNextNode()) {
+      bool waits = llvm::any_of(op->getOperands(), [&](Value operand) {
+        Operation *producer = operand.getDefiningOp();
+        return operand == gradient || (producer && !producer->isBeforeInBlock(first));
+      });
+      if (waits)
+        continue;
+      OpBuilder::InsertionGuard guard(builder);
+      builder.setInsertionPoint(op);
+      for (OpOperand &operand : op->getOpOperands())
+        operand.set(AfterOp::create(builder, op->getLoc(), operand.get(), gradient));
+    }
+  }
+
   OpBuilder &builder;
   DenseMap<Value, Value> gradientOf;
 };

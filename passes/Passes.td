@@ -21,6 +21,32 @@ def AutodiffPass : Pass<"autodiff", "::mlir::ModuleOp"> {
   let dependentDialects = ["::gradc::nn::NnDialect"];
 }
 
+def RecomputePass : Pass<"recompute", "::mlir::ModuleOp"> {
+  let summary = "Computes forward values again in the backward instead of keeping them";
+  let description = [{
+    Decides for each layer of `@loss_and_gradients` which values to keep (passes/recompute/Choice.h)
+    and puts second copies of the others in front of the gradients that read them. The copies are
+    the same ops on the same values, so gradients do not change by a bit; they read what was kept
+    through `nn.after`, which keeps them where they are. Leaves what was decided in the module's
+    attribute `nn.recompute`.
+
+    ```mlir
+    %h = nn.activation gelu_tanh %a : tensor<8x64xf32>
+    …
+    %dw = nn.matmul %h, %dy transpose_lhs : …
+    // becomes
+    %a1 = nn.after %a, %dy : tensor<8x64xf32>, tensor<8x16xf32>
+    %h1 = nn.activation gelu_tanh %a1 {nn.recomputed} : tensor<8x64xf32>
+    %dw = nn.matmul %h1, %dy transpose_lhs : …
+    ```
+  }];
+  let options = [
+    Option<"mode", "mode", "std::string", "\"none\"",
+           "none; cheap: what costs no matrix product; full: all but layer inputs">,
+    Option<"level", "level", "int", "-1", "instead of a mode: 0 (keep all) to the last (full)">];
+  let dependentDialects = ["::gradc::nn::NnDialect"];
+}
+
 def TrainingStepPass : Pass<"training-step", "::mlir::ModuleOp"> {
   let summary = "Builds the programs of an executable from @loss and @loss_and_gradients";
   let description = [{

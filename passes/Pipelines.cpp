@@ -11,6 +11,7 @@ llvm::ArrayRef<PhaseInfo> gradc::phases() {
   static const PhaseInfo list[] = {
       {Phase::import, "import", "the model definition as a forward graph"},
       {Phase::autodiff, "autodiff", "the backward of the loss"},
+      {Phase::recompute, "recompute", "what the backward computes again instead of keeping"},
       {Phase::trainingStep, "train-step", "accumulation, clipping and the optimizer in one graph"},
       {Phase::fusion, "fusion", "clusters of row ops, each one kernel"},
       {Phase::schedule, "schedule", "the order of the commands"},
@@ -35,6 +36,13 @@ void gradc::buildPhase(Phase phase, mlir::OpPassManager &passes, const Options &
     passes.addPass(createAutodiffPass());
     passes.addPass(mlir::createCanonicalizerPass());
     break;
+  case Phase::recompute: {
+    RecomputePassOptions recompute;
+    recompute.mode = options.recompute;
+    recompute.level = options.recomputeLevel;
+    passes.addPass(createRecomputePass(recompute));
+    break;
+  }
   case Phase::trainingStep: {
     TrainingStepPassOptions step;
     step.optimizer = options.optimizer;

@@ -14,7 +14,17 @@ class OpPassManager;
 
 namespace gradc {
 
-enum class Phase { import, autodiff, trainingStep, fusion, schedule, memoryPlan, codegen, link };
+enum class Phase {
+  import,
+  autodiff,
+  recompute,
+  trainingStep,
+  fusion,
+  schedule,
+  memoryPlan,
+  codegen,
+  link
+};
 
 struct PhaseInfo {
   Phase phase;
@@ -31,6 +41,8 @@ struct Options {
   std::string optimizer = "adamw";
   int64_t gradAccum = 1;
   bool fuse = true;
+  std::string recompute = "none"; ///< none, cheap or full
+  int recomputeLevel = -1;        ///< instead of a mode, where not negative; see RecomputePass
 };
 
 /// Adds the passes of one phase; none for import, codegen and link, which are not passes.

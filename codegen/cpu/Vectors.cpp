@@ -12,9 +12,8 @@ namespace gradc::codegen {
 Vectors::Vectors(OpBuilder &builder, Location loc, const CpuTarget &target)
     : builder(builder), loc(loc), lanes(target.f32Lanes()), f32(builder.getF32Type()),
       i32(builder.getI32Type()), i64(builder.getI64Type()),
-      pointer(LLVM::LLVMPointerType::get(builder.getContext())),
-      contract(arith::FastMathFlagsAttr::get(builder.getContext(), arith::FastMathFlags::contract)),
-      hasFma(target.vectorBits >= 256), hasBf16(target.hasBf16) {}
+      pointer(LLVM::LLVMPointerType::get(builder.getContext())), hasFma(target.vectorBits >= 256),
+      hasBf16(target.hasBf16) {}
 
 VectorType Vectors::vectorOf(Type element) const { return VectorType::get({lanes}, element); }
 
@@ -50,15 +49,9 @@ Value Vectors::iota() const {
       builder, loc, DenseElementsAttr::get(vectorOf(i32), ArrayRef<int32_t>(numbers)));
 }
 
-Value Vectors::add(Value x, Value y) const {
-  return arith::AddFOp::create(builder, loc, x, y, contract);
-}
-Value Vectors::sub(Value x, Value y) const {
-  return arith::SubFOp::create(builder, loc, x, y, contract);
-}
-Value Vectors::mul(Value x, Value y) const {
-  return arith::MulFOp::create(builder, loc, x, y, contract);
-}
+Value Vectors::add(Value x, Value y) const { return arith::AddFOp::create(builder, loc, x, y); }
+Value Vectors::sub(Value x, Value y) const { return arith::SubFOp::create(builder, loc, x, y); }
+Value Vectors::mul(Value x, Value y) const { return arith::MulFOp::create(builder, loc, x, y); }
 Value Vectors::div(Value x, Value y) const { return arith::DivFOp::create(builder, loc, x, y); }
 
 Value Vectors::fma(Value x, Value y, Value z) const {

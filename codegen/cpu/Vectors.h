@@ -32,7 +32,8 @@ public:
   /// 0, 1, 2, … as vector of i32.
   mlir::Value iota() const;
 
-  // Arithmetic that may contract to a fused multiply-add, but is never reordered.
+  // Arithmetic that is neither contracted nor reordered: a value has the same bits whatever else is
+  // computed beside it.
   mlir::Value add(mlir::Value x, mlir::Value y) const;
   mlir::Value sub(mlir::Value x, mlir::Value y) const;
   mlir::Value mul(mlir::Value x, mlir::Value y) const;
@@ -74,7 +75,6 @@ private:
   mlir::Value widen(row::Dtype dtype, mlir::Value stored) const;
   mlir::Value narrow(row::Dtype dtype, mlir::Value value) const;
 
-  mlir::arith::FastMathFlagsAttr contract;
   bool hasFma, hasBf16;
 };
 

@@ -9,6 +9,11 @@ FusionRole ReshapeOp::getFusionRole() { return FusionRole::view; }
 FusionRole SliceOp::getFusionRole() { return FusionRole::view; }
 FusionRole ConcatOp::getFusionRole() { return FusionRole::view; }
 FusionRole TransposeOp::getFusionRole() { return FusionRole::view; }
+FusionRole AfterOp::getFusionRole() { return FusionRole::view; }
+
+void AfterOp::buildBackward(OpBuilder &, ArrayRef<Value> grads, MutableArrayRef<Value> out) {
+  out[0] = grads[0];
+}
 
 void ReshapeOp::buildBackward(OpBuilder &builder, ArrayRef<Value> grads,
                               MutableArrayRef<Value> out) {

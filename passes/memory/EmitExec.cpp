@@ -26,8 +26,7 @@ std::string specification(const Command &command) {
     stream << row::print(buildClusterProgram(fused, strides(command)).program);
     return text;
   }
-  stream << command.op->getName() << command.op->getAttrDictionary()
-         << command.op->getPropertiesAsAttribute();
+  stream << command.op->getName() << command.op->getPropertiesAsAttribute();
   for (Type type : command.op->getOperandTypes())
     stream << " " << type;
   for (Type type : command.op->getResultTypes())

@@ -3,6 +3,7 @@
 #include "passes/memory/EmitExec.h"
 #include "passes/planner/Planner.h"
 #include "passes/planner/Validator.h"
+#include "passes/recompute/Rematerialise.h"
 
 namespace gradc {
 #define GEN_PASS_DEF_MEMORYPLANPASS
@@ -24,7 +25,7 @@ struct ModelFlops {
 ModelFlops countFlops(func::FuncOp function) {
   ModelFlops flops;
   function.walk([&](CostOpInterface op) {
-    if (!op.isModelFlops())
+    if (!op.isModelFlops() || op->hasAttr(recompute::recomputedAttr))
       return;
     int64_t times = 1;
     if (auto loop = op->getParentOfType<MicrobatchesOp>())

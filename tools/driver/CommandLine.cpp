@@ -1,6 +1,7 @@
 // The command line of gradc: flags to requests, results to text.
 #include "tools/driver/CommandLine.h"
 #include "passes/Optimizers.h"
+#include "tools/driver/ByteSize.h"
 #include "tools/driver/Compile.h"
 #include "tools/driver/Report.h"
 
@@ -16,14 +17,12 @@ int fail(const Failure &failure) {
 
 /// Flags of the contract whose other values later versions bring; refused by name, never ignored.
 struct FixedFlags {
-  std::string precision = "fp32", recompute = "none", memoryBudget, mesh, schedule, target = "cpu";
+  std::string precision = "fp32", mesh, schedule, target = "cpu";
   int zero = 0;
   bool emulate = false, deterministic = false;
 
   void add(CLI::App &app) {
     app.add_option("--precision", precision, "Compute type: fp32")->capture_default_str();
-    app.add_option("--recompute", recompute, "Activation recompute: none")->capture_default_str();
-    app.add_option("--memory-budget", memoryBudget, "Not in this version");
     app.add_option("--mesh", mesh, "Devices, e.g. dp=1: one device in this version");
     app.add_option("--zero", zero, "Sharding of state: 0")->capture_default_str();
     app.add_option("--schedule", schedule, "Not in this version");
@@ -39,8 +38,6 @@ struct FixedFlags {
     };
     if (precision != "fp32")
       return refuse("--precision " + precision, "use --precision fp32");
-    if (recompute != "none" || !memoryBudget.empty())
-      return refuse("recompute", "use --recompute none without --memory-budget");
     for (llvm::StringRef axis : llvm::split(mesh, ','))
       if (!axis.empty() && axis.split('=').second != "1")
         return refuse("--mesh " + mesh, "use one device: dp=1");
@@ -57,7 +54,7 @@ struct ModelFlags {
   CompileRequest request;
   FixedFlags fixed;
   int64_t microBatch = 0, seq = 0;
-  std::string fuse = "on", dropout = "config", gemm = "generated";
+  std::string fuse = "on", dropout = "config", gemm = "generated", budget;
 
   void add(CLI::App &app) {
     app.add_option("MODEL", request.model,
@@ -79,6 +76,15 @@ struct ModelFlags {
     app.add_option("--dropout", dropout, "config (what config.json says) or off")
         ->check(CLI::IsMember({"config", "off"}))
         ->capture_default_str();
+    app.add_option(
+           "--recompute", request.recompute,
+           "Compute again in the backward instead of keeping: none; cheap: what needs no "
+           "matrix product; full: all but each layer's input; auto: as little as the budget "
+           "(by default this machine's memory) asks for")
+        ->check(CLI::IsMember({"none", "cheap", "full", "auto"}))
+        ->capture_default_str();
+    app.add_option("--memory-budget", budget,
+                   "Most bytes of planned peak, e.g. 900MiB or 6GiB; implies --recompute auto");
     app.add_option("--init", request.init,
                    "Initialisation: family, normal, xavier, kaiming, orthogonal")
         ->check(CLI::IsMember({"family", "normal", "xavier", "kaiming", "orthogonal"}))
@@ -95,6 +101,18 @@ struct ModelFlags {
     if (!findOptimizer(request.passes.optimizer))
       return {Exit::userError, "--optimizer " + request.passes.optimizer +
                                    " is not known; use one of " + optimizerNames()};
+    if (!budget.empty()) {
+      std::optional<int64_t> bytes = parseByteSize(budget);
+      if (!bytes)
+        return {Exit::userError,
+                "--memory-budget " + budget + " is no size; give bytes, or e.g. 900MiB or 6GiB"};
+      if (request.recompute != "auto" && request.recompute != "none")
+        return {Exit::userError,
+                "--memory-budget chooses what to recompute; leave out --recompute " +
+                    request.recompute};
+      request.recompute = "auto";
+      request.memoryBudget = *bytes;
+    }
     if (microBatch > 0)
       request.import.microBatch = microBatch;
     if (seq > 0)

@@ -6,14 +6,18 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
+#include "tools/driver/ByteSize.h"
 
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
 
 #include <chrono>
+#include <limits>
+#include <unistd.h>
 
 using namespace mlir;
 
@@ -23,6 +27,10 @@ namespace {
 std::string oneLine(llvm::Error error) {
   std::string text = llvm::toString(std::move(error));
   return text.substr(0, text.find('\n'));
+}
+
+int64_t physicalMemory() {
+  return static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGE_SIZE);
 }
 
 /// The phase whose module `emit` prints, for kinds that are IR.
@@ -95,13 +103,50 @@ Failure Compiler::import() {
 }
 
 Failure Compiler::runPasses(Phase phase) {
+  if (phase == Phase::recompute)
+    if (Failure failure = chooseRecompute())
+      return failure;
+  return runPhase(phase, module());
+}
+
+Failure Compiler::runPhase(Phase phase, ModuleOp onto) {
   PassManager passes(context.get());
   buildPhase(phase, passes, request.passes, library);
-  if (failed(passes.run(module())))
+  if (failed(passes.run(onto)))
     // A model of the user's own can be at fault as much as we can; a config.json cannot.
     return diagnosed(model.info.config.empty() ? Exit::userError : Exit::defect,
                      "phase " + phases()[static_cast<size_t>(phase)].name.str() + " failed");
   return {};
+}
+
+/// Sets the passes' recompute mode or, for auto, the first level whose planned peak is within the
+/// budget. Levels are tried in order, so that a lower budget never gives a higher peak.
+Failure Compiler::chooseRecompute() {
+  if (request.recompute != "auto") {
+    request.passes.recompute = request.recompute;
+    return {};
+  }
+  int64_t budget = request.memoryBudget ? request.memoryBudget : physicalMemory();
+  int64_t least = std::numeric_limits<int64_t>::max();
+  for (int level = 0, levels = 1; level < levels; ++level) {
+    request.passes.recomputeLevel = level;
+    OwningOpRef<ModuleOp> trial(module().clone());
+    for (Phase phase :
+         {Phase::recompute, Phase::trainingStep, Phase::fusion, Phase::schedule, Phase::memoryPlan})
+      if (Failure failure = runPhase(phase, *trial))
+        return failure;
+    auto decided = (*trial)->getAttrOfType<DictionaryAttr>("nn.recompute");
+    levels = static_cast<int>(decided.getAs<IntegerAttr>("levels").getInt());
+    int64_t peak = codegen::memoryByKind(*trial).peak;
+    least = std::min(least, peak);
+    if (peak <= budget)
+      return {};
+  }
+  std::string asked = request.memoryBudget ? "--memory-budget" : "this machine's memory";
+  return {Exit::userError,
+          llvm::formatv("{0}, {1} bytes, cannot be met: the least that this step can be planned in "
+                        "is {2} bytes ({3}); give that much, or a smaller --micro-batch or --seq",
+                        asked, budget, least, formatByteSize(least))};
 }
 
 Failure Compiler::plan() {
@@ -131,7 +176,8 @@ Failure Compiler::compile() {
 
 codegen::CompileFlags Compiler::flags() const {
   return {model.info.microBatch,    model.info.seq, request.passes.gradAccum,
-          request.passes.optimizer, request.init,   request.passes.fuse};
+          request.passes.optimizer, request.init,   request.passes.fuse,
+          request.recompute};
 }
 
 Failure Compiler::generate() {

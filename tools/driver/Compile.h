@@ -16,7 +16,9 @@ struct CompileRequest {
   ImportOptions import;
   Options passes;
   std::string init = "family";
-  std::string emit = "exe"; ///< nn, exec, llvm or exe
+  std::string recompute = "none"; ///< none, cheap, full, or auto: as memoryBudget asks for
+  int64_t memoryBudget = 0;       ///< bytes of planned peak; 0: this machine's memory
+  std::string emit = "exe";       ///< nn, exec, llvm or exe
   std::optional<Phase> from, to;
   std::string dumpFolder; ///< empty: no dumps
   bool timing = false;
@@ -41,6 +43,8 @@ private:
   Failure import();
   Failure resume();
   Failure runPasses(Phase phase);
+  Failure runPhase(Phase phase, mlir::ModuleOp onto);
+  Failure chooseRecompute();
   Failure generate();
   Failure emitLlvm();
   Failure writeModule(const std::string &path);

@@ -1,5 +1,6 @@
 // What gradc prints.
 #include "tools/driver/Report.h"
+#include "tools/driver/ByteSize.h"
 
 #include "llvm/Object/ELFObjectFile.h"
 #include "llvm/Object/ObjectFile.h"
@@ -11,16 +12,6 @@ using namespace mlir;
 
 namespace gradc {
 namespace {
-
-std::string bytes(int64_t count) {
-  std::string text;
-  llvm::raw_string_ostream stream(text);
-  if (count >= int64_t{1} << 30)
-    stream << llvm::format("%.2f GiB", static_cast<double>(count) / (int64_t{1} << 30));
-  else
-    stream << llvm::format("%.1f MiB", static_cast<double>(count) / (int64_t{1} << 20));
-  return text;
-}
 
 /// A number with a space between each three digits.
 std::string grouped(int64_t number) {
@@ -43,11 +34,12 @@ void printMemory(const Compiler &compiler, const CompileRequest &request, llvm::
   out << "step         " << request.passes.gradAccum << " x " << compiler.info().microBatch << " x "
       << compiler.info().seq << " = " << grouped(tokens) << " tokens, "
       << llvm::format("%.1f GFLOP", static_cast<double>(planned(compiler, "flops")) / 1e9) << "\n";
-  out << "memory       parameters " << bytes(memory.parameters) << ", optimizer "
-      << bytes(memory.optimizer) << ", gradients " << bytes(memory.gradients) << ", activations "
-      << bytes(memory.activations) << ", workspace " << bytes(memory.workspace) << "\n";
-  out << "peak         " << bytes(memory.peak) << " (arena "
-      << bytes(planned(compiler, "arena_bytes")) << ", "
+  out << "memory       parameters " << formatByteSize(memory.parameters) << ", optimizer "
+      << formatByteSize(memory.optimizer) << ", gradients " << formatByteSize(memory.gradients)
+      << ", activations " << formatByteSize(memory.activations) << ", workspace "
+      << formatByteSize(memory.workspace) << "\n";
+  out << "peak         " << formatByteSize(memory.peak) << " (arena "
+      << formatByteSize(planned(compiler, "arena_bytes")) << ", "
       << llvm::format("%.1f %%", 100.0 * static_cast<double>(planned(compiler, "arena_bytes")) /
                                      static_cast<double>(std::max<int64_t>(
                                          1, planned(compiler, "arena_lower_bound"))))
