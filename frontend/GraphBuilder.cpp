@@ -36,7 +36,8 @@ GraphBuilder::RandomKeys GraphBuilder::randomKeys() {
       body->addArgument(scalar, NameLoc::get(builder.getStringAttr(name)));
   hasRandomKeys = true;
   ArrayRef<BlockArgument> last = body->getArguments().take_back(3);
-  return {last[0], last[1], last[2]};
+  Value stream = nn::ConstantOp::create(builder, loc, DenseElementsAttr::get(scalar, streams++));
+  return {last[0], last[1], last[2], stream};
 }
 
 void GraphBuilder::finish(Value result) {
@@ -137,9 +138,9 @@ Value GraphBuilder::attention(Value query, Value key, Value value, const Attenti
   RandomKeys keys = random ? randomKeys() : RandomKeys();
   return nn::AttentionOp::create(
              builder, loc, query.getType(), floats({spec.batch, spec.heads, seq}), query, key,
-             value, keys.seed, keys.step, keys.firstRow, spec.batch, spec.heads, spec.kvHeads,
-             llvm::APFloat(spec.scale), /*causal=*/true,
-             /*window=*/0, llvm::APFloat(random ? spec.dropout : 0.0), random ? streams++ : 0)
+             value, keys.seed, keys.step, keys.firstRow, keys.stream, spec.batch, spec.heads,
+             spec.kvHeads, llvm::APFloat(spec.scale), /*causal=*/true,
+             /*window=*/0, llvm::APFloat(random ? spec.dropout : 0.0))
       .getResult();
 }
 
@@ -148,7 +149,7 @@ Value GraphBuilder::dropout(Value input, double rate) {
     return input;
   RandomKeys keys = randomKeys();
   return nn::DropoutOp::create(builder, loc, input, keys.seed, keys.step, keys.firstRow,
-                               llvm::APFloat(rate), streams++);
+                               keys.stream, llvm::APFloat(rate));
 }
 
 Value GraphBuilder::rope(Value input, Value cos, Value sin, int64_t heads) {

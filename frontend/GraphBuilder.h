@@ -89,11 +89,11 @@ public:
 private:
   /// What random numbers are keyed by (nn.dropout); null where nothing is drawn.
   struct RandomKeys {
-    mlir::Value seed, step, firstRow;
+    mlir::Value seed, step, firstRow, stream;
   };
   mlir::RankedTensorType floats(llvm::ArrayRef<int64_t> shape);
   bool draws(double rate) const { return use == GraphUse::training && rate > 0; }
-  /// The function's last three arguments, made when first asked for.
+  /// The function's last three arguments, made when first asked for, and a stream of their own.
   RandomKeys randomKeys();
 
   mlir::OpBuilder builder;

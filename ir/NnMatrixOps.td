@@ -52,21 +52,20 @@ def Nn_AttentionOp : Nn_KernelOp<"attention", [Differentiable, RunsLow, ModelCos
     %o, %lse = nn.attention %q, %k, %v batch 2 heads 4 kv_heads 2 scale 0.25 causal
         : tensor<16x64xf32>, tensor<16x32xf32>, tensor<16x32xf32> -> tensor<2x4x8xf32>
     %o, %lse = nn.attention %q, %k, %v batch 2 heads 4 kv_heads 4 scale 0.25 causal
-        dropout 0.1 stream 5 random(%seed, %step, %first_row) : …
+        dropout 0.1 random(%seed, %step, %first_row, %stream) : …
     ```
   }];
   let arguments = (ins Nn_Float:$query, Nn_Float:$key, Nn_Float:$value,
                        Optional<Nn_IndexScalar>:$seed, Optional<Nn_IndexScalar>:$step,
-                       Optional<Nn_IndexScalar>:$first_row, I64Attr:$batch, I64Attr:$heads,
+                       Optional<Nn_IndexScalar>:$first_row, Optional<Nn_IndexScalar>:$stream, I64Attr:$batch, I64Attr:$heads,
                        I64Attr:$kv_heads, F64Attr:$scale, UnitAttr:$causal,
                        DefaultValuedAttr<I64Attr, "0">:$window,
-                       DefaultValuedAttr<F64Attr, "0.0">:$dropout,
-                       DefaultValuedAttr<I32Attr, "0">:$stream);
+                       DefaultValuedAttr<F64Attr, "0.0">:$dropout);
   let results = (outs Nn_Float:$result, Nn_TensorOf<[F32]>:$lse);
   let assemblyFormat = [{
     $query `,` $key `,` $value `batch` $batch `heads` $heads `kv_heads` $kv_heads `scale` $scale
     (`causal` $causal^)? (`window` $window^)?
-    (`dropout` $dropout^ `stream` $stream `random` `(` $seed `,` $step `,` $first_row `)`)?
+    (`dropout` $dropout^ `random` `(` $seed `,` $step `,` $first_row `,` $stream `)`)?
     attr-dict
     `:` type($query) `,` type($key) `,` type($value) `->` type($result) `,` type($lse)
   }];
@@ -84,17 +83,16 @@ def Nn_AttentionGradOp : Nn_KernelOp<"attention_grad", [RunsLow, ModelCost, Stri
   let arguments = (ins Nn_Float:$query, Nn_Float:$key, Nn_Float:$value, Nn_Float:$output,
                        Nn_TensorOf<[F32]>:$lse, Nn_Float:$gradient,
                        Optional<Nn_IndexScalar>:$seed, Optional<Nn_IndexScalar>:$step,
-                       Optional<Nn_IndexScalar>:$first_row, I64Attr:$batch, I64Attr:$heads,
+                       Optional<Nn_IndexScalar>:$first_row, Optional<Nn_IndexScalar>:$stream, I64Attr:$batch, I64Attr:$heads,
                        I64Attr:$kv_heads, F64Attr:$scale, UnitAttr:$causal,
                        DefaultValuedAttr<I64Attr, "0">:$window,
-                       DefaultValuedAttr<F64Attr, "0.0">:$dropout,
-                       DefaultValuedAttr<I32Attr, "0">:$stream);
+                       DefaultValuedAttr<F64Attr, "0.0">:$dropout);
   let results = (outs Nn_Float:$query_gradient, Nn_Float:$key_gradient, Nn_Float:$value_gradient);
   let assemblyFormat = [{
     $query `,` $key `,` $value `,` $output `,` $lse `,` $gradient
     `batch` $batch `heads` $heads `kv_heads` $kv_heads `scale` $scale
     (`causal` $causal^)? (`window` $window^)?
-    (`dropout` $dropout^ `stream` $stream `random` `(` $seed `,` $step `,` $first_row `)`)?
+    (`dropout` $dropout^ `random` `(` $seed `,` $step `,` $first_row `,` $stream `)`)?
     attr-dict `:` functional-type(operands, results)
   }];
   let hasVerifier = 1;

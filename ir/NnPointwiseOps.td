@@ -88,17 +88,17 @@ def Nn_DropoutOp : Nn_RowOp<"dropout", [Differentiable, Precision,
     `result = input / (1 - rate)` where u >= rate, else 0; u in [0, 1) is the uniform number of the
     element's global index under (seed, step, stream). `first_row` is the row of the whole step that
     row 0 is: masks do not depend on how a step is split into microbatches. Each use in a model has
-    a stream of its own.
+    a stream of its own, an operand so that the layers share one kernel.
 
     ```mlir
-    %y = nn.dropout %x rate 0.1 stream 3 random(%seed, %step, %first_row) : tensor<8x64xf32>
+    %y = nn.dropout %x rate 0.1 random(%seed, %step, %first_row, %stream) : tensor<8x64xf32>
     ```
   }];
   let arguments = (ins Nn_Float:$input, Nn_IndexScalar:$seed, Nn_IndexScalar:$step,
-                       Nn_IndexScalar:$first_row, F64Attr:$rate, I32Attr:$stream);
+                       Nn_IndexScalar:$first_row, Nn_IndexScalar:$stream, F64Attr:$rate);
   let results = (outs Nn_Float:$result);
   let assemblyFormat = [{
-    $input `rate` $rate `stream` $stream `random` `(` $seed `,` $step `,` $first_row `)` attr-dict
+    $input `rate` $rate `random` `(` $seed `,` $step `,` $first_row `,` $stream `)` attr-dict
     `:` type($input)
   }];
   let hasVerifier = 1;

@@ -200,8 +200,9 @@ private:
       op->erase();
   }
 
+  /// Integers tell the uses of one kernel apart (streams of random numbers): they stay operands.
   static bool isSplatConstant(Operation *op) {
-    DenseElementsAttr value;
+    DenseFPElementsAttr value;
     return matchPattern(op, m_Constant(&value)) && value.isSplat();
   }
 

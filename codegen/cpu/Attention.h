@@ -5,9 +5,9 @@
 //
 // Buffers, all f32. q, k, v, o and their gradients are addressed by strides, so that q, k and v may
 // be slices of one packed [batch, seq, 3 * heads * headDim] buffer; lse is [batch, heads, seq].
-//   forward:  q, k, v, [seed, step, first row,] o, lse
-//   backward: q, k, v, o, lse, dO, [seed, step, first row,] dq, dk, dv
-// The three in brackets, single i32s, only with dropout. The last two resp. three are written; no
+//   forward:  q, k, v, [seed, step, first row, stream,] o, lse
+//   backward: q, k, v, o, lse, dO, [seed, step, first row, stream,] dq, dk, dv
+// The four in brackets, single i32s, only with dropout. The last two resp. three are written; no
 // output may overlap another buffer. Scratch is on the stack: about 0.5 MiB for head dimensions up
 // to 128, 4 MiB at 1024, the largest there is. Tasks are a function of the spec alone.
 //
@@ -42,7 +42,6 @@ struct AttentionSpec {
   int64_t window = 0;
   /// Of the softmax's results; the numbers are those of nn.dropout on [batch, heads, seq, seq].
   double dropout = 0;
-  int32_t stream = 0;
   Strides q, k, v, o;     ///< k, v of kvHeads heads
   Strides dO, dq, dk, dv; ///< backward only
   bool operator==(const AttentionSpec &) const = default;

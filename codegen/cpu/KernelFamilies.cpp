@@ -104,7 +104,6 @@ template <typename Op> AttentionSpec attentionSpec(Op op) {
   spec.causal = op.getCausal();
   spec.window = op.getWindow();
   spec.dropout = op.getDropout().convertToDouble();
-  spec.stream = op.getStream();
   return spec;
 }
 

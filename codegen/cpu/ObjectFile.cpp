@@ -64,7 +64,7 @@ llvm::Expected<std::unique_ptr<llvm::TargetMachine>> createMachine(const CpuTarg
   if (!backend)
     return failure("no code generator for %s: %s", target.triple.c_str(), message.c_str());
   llvm::TargetOptions options;
-  options.AllowFPOpFusion = llvm::FPOpFusion::Strict; // only what the kernels ask for
+  options.AllowFPOpFusion = llvm::FPOpFusion::Standard; // of fmuladd, which asks for it
   std::unique_ptr<llvm::TargetMachine> machine(
       backend->createTargetMachine(triple, target.cpu, target.features, options, llvm::Reloc::PIC_,
                                    std::nullopt, llvm::CodeGenOptLevel::Aggressive));

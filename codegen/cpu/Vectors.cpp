@@ -56,7 +56,7 @@ Value Vectors::div(Value x, Value y) const { return arith::DivFOp::create(builde
 
 Value Vectors::fma(Value x, Value y, Value z) const {
   if (!hasFma)
-    return add(mul(x, y), z);
+    return LLVM::FMulAddOp::create(builder, loc, x.getType(), ValueRange{x, y, z});
   return LLVM::FMAOp::create(builder, loc, x.getType(), ValueRange{x, y, z});
 }
 

@@ -34,7 +34,7 @@ struct Geometry {
             op.getScale().convertToDouble(),
             op.getCausal(),
             keys.empty() ? std::nullopt
-                         : std::optional(DropoutMask(op.getDropout(), op.getStream(), keys))};
+                         : std::optional(DropoutMask(op.getDropout(), keys))};
   }
 
   /// Index of the first element of a head's row in query or result, and in key or value.

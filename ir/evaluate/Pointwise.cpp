@@ -142,7 +142,7 @@ LogicalResult CastOp::evaluate(ArrayRef<HostTensor> operands, MutableArrayRef<Ho
 LogicalResult DropoutOp::evaluate(ArrayRef<HostTensor> operands,
                                   MutableArrayRef<HostTensor> results) {
   HostTensor &result = results[0];
-  DropoutMask mask(getRate(), getStream(), operands.drop_front());
+  DropoutMask mask(getRate(), operands.drop_front());
   for (int64_t i = 0; i < result.size(); ++i)
     result[i] = mask.apply(operands[0][i], mask.firstRow * result.columns() + i);
   return success();

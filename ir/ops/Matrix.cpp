@@ -104,8 +104,8 @@ void AttentionOp::buildBackward(OpBuilder &builder, ArrayRef<Value> grads,
   auto grad = AttentionGradOp::create(
       builder, getLoc(), getQuery().getType(), getKey().getType(), getValue().getType(), getQuery(),
       getKey(), getValue(), getResult(), getLse(), grads[0], getSeed(), getStep(), getFirstRow(),
-      getBatchAttr(), getHeadsAttr(), getKvHeadsAttr(), getScaleAttr(), getCausalAttr(),
-      getWindowAttr(), getDropoutAttr(), getStreamAttr());
+      getStream(), getBatchAttr(), getHeadsAttr(), getKvHeadsAttr(), getScaleAttr(), getCausalAttr(),
+      getWindowAttr(), getDropoutAttr());
   out[0] = grad.getQueryGradient();
   out[1] = grad.getKeyGradient();
   out[2] = grad.getValueGradient();
@@ -115,8 +115,8 @@ void AttentionOp::makeDeterministic() {
   getSeedMutable().clear();
   getStepMutable().clear();
   getFirstRowMutable().clear();
+  getStreamMutable().clear();
   setDropout(llvm::APFloat(0.0));
-  setStream(0);
 }
 
 // Two products forward. Four backward: the recomputed scores are not model FLOPs.

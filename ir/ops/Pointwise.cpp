@@ -1,5 +1,6 @@
 // Pointwise ops: scalar bodies, backwards and folders.
 #include "ir/Nn.h"
+#include "ir/row/Philox.h"
 #include "mlir/IR/Matchers.h"
 
 #include <cmath>
@@ -144,7 +145,8 @@ void CastOp::buildRow(RowBuilder &, ArrayRef<NodeId> in, ArrayRef<int32_t>,
 void DropoutOp::buildRow(RowBuilder &b, ArrayRef<NodeId> in, ArrayRef<int32_t>,
                          MutableArrayRef<NodeId> out) {
   double rate = getRate().convertToDouble();
-  NodeId number = b.uniform(in[1], in[2], in[3], getStream());
+  NodeId stream = b.mulInt(in[4], b.constant(static_cast<int32_t>(row::philoxStreamStep)));
+  NodeId number = b.uniform(b.addInt(in[1], stream), in[2], in[3], 0);
   NodeId scaled = b.mul(in[0], b.constant(1 / (1 - rate)));
   out[0] = b.select(b.lessThan(number, b.constant(rate)), b.constant(0), scaled);
 }
@@ -218,7 +220,7 @@ void CastOp::buildBackward(OpBuilder &builder, ArrayRef<Value> grads, MutableArr
 void DropoutOp::buildBackward(OpBuilder &builder, ArrayRef<Value> grads,
                               MutableArrayRef<Value> out) {
   out[0] = DropoutOp::create(builder, getLoc(), grads[0], getSeed(), getStep(), getFirstRow(),
-                             getRateAttr(), getStreamAttr());
+                             getStream(), getRateAttr());
 }
 void DropoutOp::makeDeterministic() {
   replaceAllUsesWith(getInput());

@@ -13,6 +13,9 @@ namespace gradc::row {
 inline constexpr uint32_t philoxMultiplier0 = 0xd2511f53, philoxMultiplier1 = 0xcd9e8d57;
 inline constexpr uint32_t philoxKeyStep0 = 0x9e3779b9, philoxKeyStep1 = 0xbb67ae85;
 inline constexpr int philoxRounds = 10;
+/// What the stream of a use of random numbers is multiplied by before it is added to the seed: uses
+/// have keys of their own.
+inline constexpr uint32_t philoxStreamStep = 0x85ebca6b;
 /// Elements that share a group of `philoxLanes` counters.
 inline constexpr int64_t philoxGroup = 32, philoxLanes = 8;
 

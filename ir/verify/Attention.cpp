@@ -21,8 +21,10 @@ template <typename Op> LogicalResult verifyOperands(Op op) {
   if (failed(expectDropoutRate(op, "dropout", op.getDropout())))
     return failure();
   bool drops = !op.getDropout().isZero();
-  if (drops != bool(op.getSeed()) || drops != bool(op.getStep()) || drops != bool(op.getFirstRow()))
-    return op.emitOpError("expected a seed, a step and a first row with dropout, and none without");
+  for (Value key : {op.getSeed(), op.getStep(), op.getFirstRow(), op.getStream()})
+    if (drops != bool(key))
+      return op.emitOpError("expected a seed, a step, a first row and a stream with dropout, and "
+                            "none without");
   int64_t tokens = shapeOf(op.getQuery())[0], columns = shapeOf(op.getQuery())[1];
   if (heads % kvHeads != 0)
     return op.emitOpError("expected heads divisible by the number of key-value heads, ")

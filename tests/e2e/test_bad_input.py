@@ -37,7 +37,7 @@ class BadInput(Case):
                              says=["scale_attn_by_inverse_layer_idx"])
         self.compile_refused(self.config(n_head=5), says=["n_head"])
         self.compile_refused(self.config(model_type="mamba"), says=["mamba"])
-        self.compile_refused(self.config(resid_pdrop=0.1), says=["resid_pdrop", "--dropout off"])
+        self.compile_refused(self.config(resid_pdrop=1), says=["resid_pdrop", "below 1"])
         truncated = WORK / "truncated.json"
         truncated.write_text('{"model_type": "gpt2", ')
         self.compile_refused(truncated, says=["truncated.json"])

@@ -13,8 +13,8 @@ using namespace gradc::nn;
 using namespace gradc::test;
 
 // One block with what makes reverse accumulation hard: a tied table (read by two ops of different
-// kinds), residuals, siblings sliced from one product, a gated product of two views of a value, and
-// a parameter that gets no gradient.
+// kinds), residuals, dropout, siblings sliced from one product, a gated product of two views of a
+// value, and a parameter that gets no gradient.
 const char *const model = R"(
 func.func @loss(
     %table: tensor<7x8xf32> {nn.param = {name = "table"}},
@@ -36,7 +36,9 @@ func.func @loss(
   %kr = nn.rope %k, %cos, %sin heads 2 : tensor<10x4xf32>, tensor<5x1xf32>
   %a, %lse = nn.attention %qr, %kr, %v batch 2 heads 4 kv_heads 2 scale 0.7 causal : tensor<10x8xf32>, tensor<10x4xf32>, tensor<10x4xf32> -> tensor<10x8xf32>, tensor<2x4x5xf32>
   %o = nn.matmul %a, %out : tensor<10x8xf32>, tensor<8x8xf32> -> tensor<10x8xf32>
-  %h = nn.add %x, %o : tensor<10x8xf32>, tensor<10x8xf32>
+  %c3 = nn.constant dense<3> : tensor<i32>
+  %od = nn.dropout %o rate 0.2 random(%c3, %c3, %c3, %c3) : tensor<10x8xf32>
+  %h = nn.add %x, %od : tensor<10x8xf32>, tensor<10x8xf32>
   %m, %r2 = nn.rms_norm %h, %norm eps 0.1 : tensor<10x8xf32>, tensor<8xf32> -> tensor<10x1xf32>
   %both = nn.matmul %m, %gate : tensor<10x8xf32>, tensor<8x12xf32> -> tensor<10x12xf32>
   %left = nn.slice %both at 0 : tensor<10x12xf32> to tensor<10x6xf32>

@@ -59,8 +59,7 @@ TEST(FrontendConfig, RefusesWrongGpt2Values) {
        R"("pruned_heads": {"1":[0]} is not implemented; set it to {})"},
       {R"({"quantization_config": {"bits": 4}})",
        R"("quantization_config": {"bits":4} is not implemented; set it to null)"},
-      {R"({"attn_pdrop": 0.25})", R"("attn_pdrop": 0.25 is not implemented; pass --dropout off to )"
-                                  R"(train without it, or set it to 0)"},
+      {R"({"attn_pdrop": 1})", R"("attn_pdrop": 1 drops everything; set it below 1)"},
       {R"({"attn_pdrop": 2})", R"("attn_pdrop" must be a number from 0.0 to 1.0, got: 2)"},
       {R"({"model_type": "bert"})",
        R"("model_type": "bert" is not implemented; implemented are gpt2, llama)"},
@@ -83,8 +82,8 @@ TEST(FrontendConfig, RefusesWrongLlamaValues) {
       {R"({"hidden_act": "mish"})",
        R"("hidden_act": "mish" is not implemented; use gelu, gelu_new, silu or relu)"},
       {R"({"pretraining_tp": 2})", R"("pretraining_tp": 2 is not implemented; set it to 1)"},
-      {R"({"attention_dropout": 0.1})", R"("attention_dropout": 0.1 is not implemented; pass )"
-                                        R"(--dropout off to train without it, or set it to 0)"},
+      {R"({"attention_dropout": 1.0})",
+       R"("attention_dropout": 1.0 drops everything; set it below 1)"},
       {R"({"rope_interleaved": true})",
        R"("rope_interleaved": true is not implemented; set it to false)"},
       {R"({"partial_rotary_factor": 0.5})",
@@ -120,21 +119,6 @@ TEST(FrontendConfig, RefusesWrongLlamaValues) {
        R"("rope_theta" must be a number from 1.0 to 1000000000000.0, got: 0)"},
   };
   expectMessages(smallLlama(), cases);
-}
-
-TEST(FrontendConfig, DropoutIsRefusedOrTurnedOff) {
-  for (const char *key : {"resid_pdrop", "embd_pdrop", "attn_pdrop"}) {
-    nlohmann::json config = smallGpt2();
-    config.erase(key); // absent means the class's default
-    EXPECT_EQ(errorOfConfig(config), std::string("config.json: \"") + key +
-                                         "\" is absent and so has its default of 0.1, which is not "
-                                         "implemented; pass --dropout off to train without it, or "
-                                         "set it to 0");
-    EXPECT_EQ(errorOfConfig(config, {.dropout = DropoutPolicy::off}), "");
-    config[key] = 0.1;
-    EXPECT_NE(errorOfConfig(config), "");
-    EXPECT_EQ(errorOfConfig(config, {.dropout = DropoutPolicy::off}), "");
-  }
 }
 
 TEST(FrontendConfig, RefusesTextThatIsNoConfig) {

@@ -46,6 +46,32 @@ TEST(FrontendModel, ParameterCountsOfPublishedModels) {
   }
 }
 
+TEST(FrontendModel, DropoutIsInTheLossAsConfiguredAndNowhereElse) {
+  nlohmann::json config = smallGpt2();
+  config.erase("resid_pdrop"); // absent means the class's default, 0.1
+  config["embd_pdrop"] = 0.2;
+  config["attn_pdrop"] = 0.3;
+  std::map<double, int> rates;
+  auto count = [&](DropoutPolicy policy, StringRef function) {
+    rates.clear();
+    MLIRContext context;
+    auto model = importText(config.dump(), context, {.dropout = policy});
+    ASSERT_TRUE(bool(model)) << llvm::toString(model.takeError());
+    auto func = model->module->lookupSymbol<func::FuncOp>(function);
+    func.walk([&](nn::DropoutOp op) { ++rates[op.getRate().convertToDouble()]; });
+    func.walk([&](nn::AttentionOp op) {
+      if (!op.getDropout().isZero())
+        ++rates[op.getDropout().convertToDouble()];
+    });
+  };
+  count(DropoutPolicy::asConfigured, "loss");
+  EXPECT_EQ(rates, (std::map<double, int>{{0.1, 4}, {0.2, 1}, {0.3, 2}})); // two layers
+  count(DropoutPolicy::asConfigured, "logits");
+  EXPECT_TRUE(rates.empty());
+  count(DropoutPolicy::off, "loss");
+  EXPECT_TRUE(rates.empty());
+}
+
 TEST(FrontendModel, ReadsEveryKeyThatTransformersWrites) {
   for (const char *name : {"full-gpt2-v4", "full-gpt2-v5", "full-llama-v4", "full-llama-v5"}) {
     MLIRContext context;

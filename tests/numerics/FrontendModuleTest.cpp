@@ -132,7 +132,8 @@ TEST(FrontendModule, NeedsLossOfTheStatedSignature) {
   EXPECT_EQ(error("func.func private @loss()"),
             ": @loss is not one block of ops; give it such a body");
   EXPECT_EQ(error("func.func @loss() { return }"),
-            ": @loss must take its parameters, then tokens and targets, both tensor<n x i32>");
+            ": @loss must take its parameters, then tokens and targets, both tensor<n x i32>, and "
+            "where it draws random numbers seed, step and first row, all tensor<i32>");
   EXPECT_EQ(error(R"(func.func @loss(%w: tensor<f32> {nn.param = {name = "w"}},
       %a: tensor<2xi32>, %b: tensor<2xi32>) { return })"),
             ": @loss must return tensor<f32>, the sum of the loss over the valid labels");
