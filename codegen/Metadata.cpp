@@ -35,7 +35,7 @@ json::Object describe(DictionaryAttr slot) {
   for (int64_t dim : type.getShape())
     shape.push_back(dim);
   return json::Object{{"name", string(slot, "name")},
-                      {"dtype", type.getElementType().isInteger() ? "i32" : "f32"},
+                      {"dtype", row::name(nn::rowDtype(type.getElementType()))},
                       {"shape", std::move(shape)},
                       {"offset", integer(slot, "offset")},
                       {"bytes", nn::byteSize(type)}};
@@ -114,9 +114,12 @@ MemoryByKind memoryByKind(ModuleOp module) {
   for (Attribute attribute : plan.getAs<ArrayAttr>("slots")) {
     auto slot = cast<DictionaryAttr>(attribute);
     int64_t bytes = nn::byteSize(typeOf(slot));
-    if (string(slot, "role") == "parameter")
+    if (string(slot, "role") == "parameter") {
       memory.parameters += bytes;
-    else if (string(slot, "role") == "optimizer")
+      memory.parameterCount += typeOf(slot).getNumElements();
+    } else if (string(slot, "role") == "low_parameter") {
+      memory.parameters += bytes;
+    } else if (string(slot, "role") == "optimizer")
       memory.optimizer += bytes;
   }
   for (Attribute attribute : plan.getAs<ArrayAttr>("gradients"))
@@ -145,7 +148,7 @@ std::string executableMetadata(ModuleOp module, const CompileFlags &flags,
     config = std::move(*parsed);
   else
     llvm::consumeError(parsed.takeError());
-  int64_t parameters = memory.parameters / 4;
+  int64_t parameters = memory.parameterCount;
   json::Object root{{"format", 1},
                     {"gradc", GRADC_VERSION},
                     {"model", json::Object{{"family", modelString("family")},
@@ -156,7 +159,7 @@ std::string executableMetadata(ModuleOp module, const CompileFlags &flags,
                     {"flags", json::Object{{"micro_batch", flags.microBatch},
                                            {"seq", flags.seq},
                                            {"grad_accum", flags.gradAccum},
-                                           {"precision", "fp32"},
+                                           {"precision", flags.precision},
                                            {"optimizer", flags.optimizer},
                                            {"recompute", flags.recompute},
                                            {"fuse", flags.fuse ? "on" : "off"},

@@ -13,10 +13,12 @@ struct CompileFlags {
   std::string optimizer = "adamw", init = "family";
   bool fuse = true;
   std::string recompute = "none"; ///< none, cheap, full or auto
+  std::string precision = "fp32"; ///< fp32, tf32, bf16 or fp16
 };
 
 /// Memory by kind in bytes, as printed and as the metadata has it.
 struct MemoryByKind {
+  int64_t parameterCount = 0; ///< elements; the bytes of `parameters` hold low copies, too
   int64_t parameters = 0, gradients = 0, optimizer = 0, activations = 0, workspace = 0, peak = 0;
 };
 

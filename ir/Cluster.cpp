@@ -103,15 +103,20 @@ private:
       operandBuffers.push_back(found == bufferOf.end() ? -1 : found->second);
     }
     cast<RowOpInterface>(inner).buildRow(builder, operands, operandBuffers, results);
-    for (auto [value, node] : llvm::zip(inner.getResults(), results))
-      nodeOf[value] = node;
+    // An op's result has its type's precision wherever it goes: what is fused changes no bit.
+    for (auto [value, node] : llvm::zip(inner.getResults(), results)) {
+      exactOf[value] = node;
+      Type element = cast<RankedTensorType>(value.getType()).getElementType();
+      nodeOf[value] = builder.round(rowDtype(element), node);
+    }
   }
 
   void bindResults() {
     for (auto [i, value] : llvm::enumerate(body.getTerminator()->getOperands())) {
       int32_t buffer = addBuffer(value, op.getNumOperands() + i);
       result.resultBuffers.push_back(buffer);
-      NodeId node = nodeOf.lookup(value);
+      // Storing rounds to the buffer's type, which is the value's.
+      NodeId node = exactOf.contains(value) ? exactOf.lookup(value) : nodeOf.lookup(value);
       switch (buffers[buffer].kind) {
       case BufferKind::row:
         builder.storeRow(buffer, node);
@@ -133,7 +138,7 @@ private:
   row::Builder builder;
   ClusterProgram result;
   SmallVector<row::Buffer> buffers;
-  DenseMap<Value, NodeId> nodeOf;
+  DenseMap<Value, NodeId> nodeOf, exactOf; ///< rounded to the value's type, and before that
   DenseMap<Value, int32_t> bufferOf;
 };
 

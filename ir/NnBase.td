@@ -68,5 +68,6 @@ defvar Fusion = FusionOpInterface;
 defvar Cost = CostOpInterface;
 defvar Differentiable = DeclareOpInterfaceMethods<DifferentiableOpInterface>;
 defvar Precision = PrecisionOpInterface;
+defvar StaysFull = DeclareOpInterfaceMethods<PrecisionOpInterface, ["getPrecisionClass"]>;
 defvar RunsLow = DeclareOpInterfaceMethods<PrecisionOpInterface, ["getPrecisionClass"]>;
 #endif

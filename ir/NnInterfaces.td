@@ -39,12 +39,16 @@ def DifferentiableOpInterface : OpInterface<"DifferentiableOpInterface"> {
 
 def PrecisionOpInterface : OpInterface<"PrecisionOpInterface"> {
   let cppNamespace = "::gradc::nn";
-  let description = [{ How the mixed-precision pass may treat the op. }];
+  let description = [{ How the precision pass may treat the op. }];
   let methods = [
     InterfaceMethod<"`low`: runs on narrow inputs; `full`: computes in fp32 whatever its inputs; "
                     "`follow`: takes the type of its inputs.",
       "::gradc::nn::PrecisionClass", "getPrecisionClass", (ins), [{}],
-      [{ return ::gradc::nn::PrecisionClass::full; }]>,
+      [{ return ::gradc::nn::PrecisionClass::follow; }]>,
+    InterfaceMethod<"Whether an op of class `full` reads this operand as it is, widening it itself.",
+      "bool", "takesNarrow", (ins "unsigned":$operand), [{}], [{ return false; }]>,
+    InterfaceMethod<"Makes the op round its inputs to tf32 as it reads them; for class `low`.",
+      "void", "roundInputs", (ins), [{}], [{ return; }]>,
   ];
 }
 

@@ -128,6 +128,22 @@ def Nn_ClipCoefficientOp : Nn_RowOp<"clip_coefficient", [Row, SameOperandsAndRes
   let assemblyFormat = "$norm `,` $limit attr-dict `:` type($norm)";
 }
 
+def Nn_SelectFiniteOp : Nn_RowOp<"select_finite",
+    [Row, AllTypesMatch<["value", "otherwise", "result"]>]> {
+  let summary = "A value, or another where a norm is not finite";
+  let description = [{
+    `result = value` where `norm` is finite, else `otherwise`: skips an update whose gradients
+    overflowed.
+
+    ```mlir
+    %p1 = nn.select_finite %norm, %updated, %p : tensor<8x64xf32>
+    ```
+  }];
+  let arguments = (ins Nn_Scalar:$norm, Nn_Float:$value, Nn_Float:$otherwise);
+  let results = (outs Nn_Float:$result);
+  let assemblyFormat = "$norm `,` $value `,` $otherwise attr-dict `:` type($value)";
+}
+
 def Nn_ConstantOp : Nn_ComputeOp<"constant", [ConstantLike, AllTypesMatch<["value", "result"]>,
     DeclareOpInterfaceMethods<FusionOpInterface, ["getFusionRole"]>]> {
   let summary = "A tensor known at compile time";

@@ -8,6 +8,10 @@ defvar RowWithResultKind = DeclareOpInterfaceMethods<RowOpInterface, ["getResult
 defvar RowWithSpace = DeclareOpInterfaceMethods<RowOpInterface,
     ["getRowSpace", "getOperandKind", "getResultKind"]>;
 
+// Computes in fp32 and widens what it reads itself.
+defvar FullOfNarrow = DeclareOpInterfaceMethods<PrecisionOpInterface,
+    ["getPrecisionClass", "takesNarrow"]>;
+
 def Nn_LayerNormOp : Nn_RowOp<"layer_norm", [RowWithResultKind, Differentiable, Precision,
     AllTypesMatch<["input", "result"]>, AllTypesMatch<["mean", "rstd"]>]> {
   let summary = "Layer normalisation of each row";
@@ -67,7 +71,7 @@ def Nn_RmsNormGradOp : Nn_RowOp<"rms_norm_grad", [Row, Precision,
     type($input) `,` type($weight) `,` type($rstd) }];
 }
 
-def Nn_SoftmaxOp : Nn_RowOp<"softmax", [Row, Differentiable, Precision, SameOperandsAndResultType]> {
+def Nn_SoftmaxOp : Nn_RowOp<"softmax", [Row, Differentiable, StaysFull, SameOperandsAndResultType]> {
   let summary = "Softmax of each row";
   let description = "`exp(input - max) / sum(exp(input - max))`. A row of -inf gives 0.";
   let arguments = (ins Nn_Float:$input);
@@ -75,7 +79,7 @@ def Nn_SoftmaxOp : Nn_RowOp<"softmax", [Row, Differentiable, Precision, SameOper
   let assemblyFormat = "$input attr-dict `:` type($input)";
 }
 
-def Nn_SoftmaxGradOp : Nn_RowOp<"softmax_grad", [Row, Precision, SameOperandsAndResultType]> {
+def Nn_SoftmaxGradOp : Nn_RowOp<"softmax_grad", [Row, StaysFull, SameOperandsAndResultType]> {
   let summary = "Gradient of softmax";
   let description = "`result = output·(gradient - sum(gradient·output))`.";
   let arguments = (ins Nn_Float:$gradient, Nn_Float:$output);
@@ -83,7 +87,7 @@ def Nn_SoftmaxGradOp : Nn_RowOp<"softmax_grad", [Row, Precision, SameOperandsAnd
   let assemblyFormat = "$gradient `,` $output attr-dict `:` type($output)";
 }
 
-def Nn_CrossEntropyOp : Nn_RowOp<"cross_entropy", [RowWithSpace, Differentiable, Precision]> {
+def Nn_CrossEntropyOp : Nn_RowOp<"cross_entropy", [RowWithSpace, Differentiable, FullOfNarrow]> {
   let summary = "Negative log-likelihood of each row's target";
   let description = [{
     `loss = lse - logits[target]` with lse = log(sum(exp(logits))); 0 where target is negative, which
@@ -101,7 +105,7 @@ def Nn_CrossEntropyOp : Nn_RowOp<"cross_entropy", [RowWithSpace, Differentiable,
   let hasVerifier = 1;
 }
 
-def Nn_CrossEntropyGradOp : Nn_RowOp<"cross_entropy_grad", [RowWithKinds, Precision,
+def Nn_CrossEntropyGradOp : Nn_RowOp<"cross_entropy_grad", [RowWithKinds, FullOfNarrow,
     AllTypesMatch<["logits", "result"]>]> {
   let summary = "Gradient of cross_entropy by the logits";
   let description = [{
@@ -113,7 +117,7 @@ def Nn_CrossEntropyGradOp : Nn_RowOp<"cross_entropy_grad", [RowWithKinds, Precis
     type($gradient) `,` type($logits) `,` type($targets) `,` type($lse) }];
 }
 
-def Nn_RowSumOp : Nn_RowOp<"row_sum", [RowWithSpace, Differentiable, Precision]> {
+def Nn_RowSumOp : Nn_RowOp<"row_sum", [RowWithSpace, Differentiable, StaysFull]> {
   let summary = "Sum of each row";
   let description = [{
     ```mlir
@@ -125,7 +129,7 @@ def Nn_RowSumOp : Nn_RowOp<"row_sum", [RowWithSpace, Differentiable, Precision]>
   let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
 }
 
-def Nn_ColumnPartialsOp : Nn_RowOp<"column_partials", [RowWithSpace, Precision]> {
+def Nn_ColumnPartialsOp : Nn_RowOp<"column_partials", [RowWithSpace, StaysFull]> {
   let summary = "Sums of the columns over each chunk of rows";
   let description = [{
     The first half of a sum over rows: row r goes to entry r / 64 of the result. `nn.fold_rows` adds
@@ -151,7 +155,7 @@ def Nn_CountValidOp : Nn_RowOp<"count_valid", [RowWithSpace]> {
   let assemblyFormat = "$targets attr-dict `:` type($targets)";
 }
 
-def Nn_FoldRowsOp : Nn_KernelOp<"fold_rows", [Fusion, Cost, Precision, Differentiable]> {
+def Nn_FoldRowsOp : Nn_KernelOp<"fold_rows", [Fusion, Cost, StaysFull, Differentiable]> {
   let summary = "Sum over rows, in row order";
   let arguments = (ins Nn_TensorOf<[F32]>:$input);
   let results = (outs Nn_TensorOf<[F32]>:$result);
@@ -159,14 +163,14 @@ def Nn_FoldRowsOp : Nn_KernelOp<"fold_rows", [Fusion, Cost, Precision, Different
   let hasVerifier = 1;
 }
 
-def Nn_SumOp : Nn_KernelOp<"sum", [Fusion, Cost, Precision, Differentiable]> {
+def Nn_SumOp : Nn_KernelOp<"sum", [Fusion, Cost, StaysFull, Differentiable]> {
   let summary = "Sum of all elements, in order";
   let arguments = (ins Nn_TensorOf<[F32]>:$input);
   let results = (outs Nn_Scalar:$result);
   let assemblyFormat = "$input attr-dict `:` type($input)";
 }
 
-def Nn_SquareSumsOp : Nn_KernelOp<"square_sums", [Fusion, Cost, Precision]> {
+def Nn_SquareSumsOp : Nn_KernelOp<"square_sums", [Fusion, Cost, StaysFull]> {
   let summary = "Sums of squares of chunks of 16384 elements";
   let description = [{
     The first half of a gradient norm: `nn.sum` adds the entries in order.

@@ -3,6 +3,26 @@
 #define GRADC_PASSES
 include "mlir/Pass/PassBase.td"
 
+def PrecisionPass : Pass<"precision", "::mlir::func::FuncOp"> {
+  let summary = "Gives the forward graph the types that a precision mode computes in";
+  let description = [{
+    By the ops' classes (PrecisionOpInterface): matrix products and attention read and give bf16 or
+    fp16, loss and sums stay fp32, what is in between follows its inputs; parameters, norms'
+    weights and the residual stream stay fp32. A value is cast once for all its readers. With tf32
+    nothing changes its type: products round their inputs as they read them.
+
+    ```mlir
+    %y = nn.matmul %x, %w : tensor<8x64xf32>, tensor<64x96xf32> -> tensor<8x96xf32>
+    // becomes, with bf16
+    %x0 = nn.cast %x : tensor<8x64xf32> to tensor<8x64xbf16>
+    %w0 = nn.cast %w : tensor<64x96xf32> to tensor<64x96xbf16>
+    %y = nn.matmul %x0, %w0 : tensor<8x64xbf16>, tensor<64x96xbf16> -> tensor<8x96xbf16>
+    ```
+  }];
+  let options = [Option<"mode", "mode", "std::string", "\"fp32\"", "fp32, tf32, bf16 or fp16">];
+  let dependentDialects = ["::gradc::nn::NnDialect"];
+}
+
 def AutodiffPass : Pass<"autodiff", "::mlir::ModuleOp"> {
   let summary = "Builds the backward of @loss";
   let description = [{
@@ -54,10 +74,15 @@ def TrainingStepPass : Pass<"training-step", "::mlir::ModuleOp"> {
     seed 1 / count and sum gradients in f32, take the global norm, clip, update. Also `@gradients`
     (the same without the update) and `@eval_loss`. Arguments and results carry `nn.slot` with the
     role and name they have in the executable (docs/design/executable.md).
+
+    What the graph casts a parameter to becomes state of its own (role `low_parameter`), which the
+    optimizer's kernel writes; `@low_parameters` makes it of parameters that were loaded.
   }];
   let options = [
     Option<"optimizer", "optimizer", "std::string", "\"adamw\"", "adamw, sgd or lion">,
-    Option<"gradAccum", "grad-accum", "int64_t", "1", "microbatches a step">];
+    Option<"gradAccum", "grad-accum", "int64_t", "1", "microbatches a step">,
+    Option<"scaleLoss", "scale-loss", "bool", "false",
+           "scale the loss, unscale the gradients, and skip an update whose norm is not finite">];
   let dependentDialects = ["::gradc::nn::NnDialect"];
 }
 

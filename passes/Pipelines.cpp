@@ -10,6 +10,7 @@ using mlir::func::FuncOp;
 llvm::ArrayRef<PhaseInfo> gradc::phases() {
   static const PhaseInfo list[] = {
       {Phase::import, "import", "the model definition as a forward graph"},
+      {Phase::precision, "precision", "the types that the mode computes in"},
       {Phase::autodiff, "autodiff", "the backward of the loss"},
       {Phase::recompute, "recompute", "what the backward computes again instead of keeping"},
       {Phase::trainingStep, "train-step", "accumulation, clipping and the optimizer in one graph"},
@@ -32,6 +33,13 @@ std::optional<Phase> gradc::findPhase(llvm::StringRef name) {
 void gradc::buildPhase(Phase phase, mlir::OpPassManager &passes, const Options &options,
                        const KernelLibrary &library) {
   switch (phase) {
+  case Phase::precision: {
+    PrecisionPassOptions precision;
+    precision.mode = options.precision;
+    passes.addNestedPass<FuncOp>(createPrecisionPass(precision));
+    passes.addPass(mlir::createCanonicalizerPass());
+    break;
+  }
   case Phase::autodiff:
     passes.addPass(createAutodiffPass());
     passes.addPass(mlir::createCanonicalizerPass());
@@ -47,6 +55,7 @@ void gradc::buildPhase(Phase phase, mlir::OpPassManager &passes, const Options &
     TrainingStepPassOptions step;
     step.optimizer = options.optimizer;
     step.gradAccum = options.gradAccum;
+    step.scaleLoss = options.precision == "fp16";
     passes.addPass(createTrainingStepPass(step));
     passes.addPass(mlir::createCSEPass());
     passes.addPass(mlir::createCanonicalizerPass());

@@ -16,6 +16,7 @@ namespace gradc {
 
 enum class Phase {
   import,
+  precision,
   autodiff,
   recompute,
   trainingStep,
@@ -41,6 +42,7 @@ struct Options {
   std::string optimizer = "adamw";
   int64_t gradAccum = 1;
   bool fuse = true;
+  std::string precision = "fp32"; ///< fp32, tf32, bf16 or fp16
   std::string recompute = "none"; ///< none, cheap or full
   int recomputeLevel = -1;        ///< instead of a mode, where not negative; see RecomputePass
 };

@@ -1,4 +1,5 @@
 // Builds the programs of an executable: train_step, gradients and eval_loss.
+#include "passes/LowCopies.h"
 #include "passes/Optimizers.h"
 #include "passes/Passes.h"
 #include "passes/ProgramBuilder.h"
@@ -36,9 +37,15 @@ private:
     for (unsigned i = 0; i < loss.getNumArguments(); ++i)
       if (auto attribute = loss.getArgAttrOfType<DictionaryAttr>(i, "nn.param"))
         parameters.push_back({loss.getArgumentTypes()[i], attribute});
+    SmallVector<func::FuncOp> functions{loss, lossAndGradients};
+    if (auto logits = module.lookupSymbol<func::FuncOp>("logits"))
+      functions.push_back(logits);
+    lowCopies = separateLowCopies(functions, parameters.size());
     buildTrainStep(module);
     buildGradients(module);
     buildEvalLoss(module);
+    if (!lowCopies.empty())
+      buildLowParameters(module);
     tagLogits(module);
     loss.erase();
     lossAndGradients.erase();
@@ -54,11 +61,23 @@ private:
     }
   };
 
-  SmallVector<Value> addParameters(ProgramBuilder &program) {
+  DictionaryAttr lowSlot(ProgramBuilder &program, const LowCopy &copy) {
+    return program.slot("low_parameter", parameters[copy.parameter].name());
+  }
+
+  SmallVector<Value> addMasters(ProgramBuilder &program) {
     return llvm::map_to_vector(parameters, [&](Parameter &parameter) {
       return program.argument(parameter.type, program.slot("parameter", parameter.name()),
                               parameter.attributes);
     });
+  }
+
+  /// The first arguments of @loss: parameters and their low copies.
+  SmallVector<Value> addParameters(ProgramBuilder &program) {
+    SmallVector<Value> values = addMasters(program);
+    for (const LowCopy &copy : lowCopies)
+      values.push_back(program.argument(copy.type, lowSlot(program, copy)));
+    return values;
   }
 
   /// What a program reads besides parameters: what differs from microbatch to microbatch, and what
@@ -67,7 +86,8 @@ private:
     SmallVector<Value> batch, shared;
   };
 
-  Type inputType(size_t index) { return loss.getArgumentTypes()[parameters.size() + index]; }
+  size_t firstInput() const { return parameters.size() + lowCopies.size(); }
+  Type inputType(size_t index) { return loss.getArgumentTypes()[firstInput() + index]; }
   bool isRandom() { return inputCount(loss.getFunctionType()) > 2; }
 
   /// The type of one input for all microbatches.
@@ -95,18 +115,19 @@ private:
     return inputs;
   }
 
-  /// Forward and backward over all microbatches. Returns the mean loss and then the gradients;
-  /// sets `valid` to the number of labels.
+  /// Forward and backward over all microbatches. Returns the mean loss and then the gradients,
+  /// which are `scale` times too large where there is one; sets `valid` to the number of labels.
   SmallVector<Value> accumulate(ProgramBuilder &program, ValueRange values, const Inputs &inputs,
-                                Value &valid) {
+                                Value scale, Value &valid) {
     OpBuilder &b = program.builder;
     Location loc = program.location();
     valid = CountValidOp::create(b, loc, inputs.batch[1]);
     Value one = splat(b, loc, valid.getType(), 1);
-    Value seed = DivOp::create(b, loc, one, valid);
+    Value share = DivOp::create(b, loc, one, valid);
+    Value seed = scale ? MulOp::create(b, loc, share, scale).getResult() : share;
     SmallVector<Value> sums =
         gradAccum == 1 ? runOnce(b, values, inputs, seed) : runAll(b, loc, values, inputs, seed);
-    sums[0] = MulOp::create(b, loc, sums[0], seed);
+    sums[0] = MulOp::create(b, loc, sums[0], share);
     return sums;
   }
 
@@ -186,22 +207,61 @@ private:
       return program.argument(scalarType, program.ownSlot("scalar", name));
     });
     Value clip = program.argument(scalarType, program.ownSlot("scalar", "clip_grad"));
+    Value lossScale = addLossScale(program);
 
     Value valid;
-    SmallVector<Value> sums = accumulate(program, values, inputs, valid);
+    SmallVector<Value> sums = accumulate(program, values, inputs, lossScale, valid);
     ValueRange gradients = ValueRange(sums).drop_front();
     Value norm = globalNorm(b, loc, gradients);
-    Value scale = ClipCoefficientOp::create(b, loc, norm, clip);
+    if (lossScale)
+      norm = DivOp::create(b, loc, norm, lossScale);
+    Value factor = ClipCoefficientOp::create(b, loc, norm, clip);
+    if (lossScale)
+      factor = DivOp::create(b, loc, factor, lossScale);
+    SmallVector<Value> masters;
     for (auto [i, parameter] : llvm::enumerate(parameters)) {
-      SmallVector<Value> updated = chosen->update(b, loc, values[i], gradients[i], state[i], scale,
+      SmallVector<Value> updated = chosen->update(b, loc, values[i], gradients[i], state[i], factor,
                                                   scalars, parameter.decay());
+      if (lossScale)
+        skipWhereNotFinite(b, loc, norm, values[i], state[i], updated);
+      masters.push_back(updated[0]);
       program.result(updated[0], program.slot("parameter", parameter.name()));
       for (auto [part, value] : llvm::zip(chosen->stateSlots, llvm::drop_begin(updated)))
         program.result(value, program.slot("optimizer", parameter.name(), part));
     }
+    returnLowCopies(program, masters);
     program.result(sums[0], program.ownSlot("output", "loss"));
     program.result(norm, program.ownSlot("output", "grad_norm"));
     program.result(valid, program.ownSlot("output", "valid"));
+    program.finish();
+  }
+
+  /// The run-time factor of the loss, or null.
+  Value addLossScale(ProgramBuilder &program) {
+    if (!scaleLoss)
+      return {};
+    auto type = RankedTensorType::get({}, program.builder.getF32Type());
+    return program.argument(type, program.ownSlot("scalar", "loss_scale"));
+  }
+
+  /// Parameter and state stay as they are where the gradients overflowed.
+  static void skipWhereNotFinite(OpBuilder &b, Location loc, Value norm, Value parameter,
+                                 ValueRange state, MutableArrayRef<Value> updated) {
+    updated[0] = SelectFiniteOp::create(b, loc, norm, updated[0], parameter);
+    for (auto [value, old] : llvm::zip(updated.drop_front(), state))
+      value = SelectFiniteOp::create(b, loc, norm, value, old);
+  }
+
+  void returnLowCopies(ProgramBuilder &program, ArrayRef<Value> masters) {
+    for (const LowCopy &copy : lowCopies)
+      program.result(
+          CastOp::create(program.builder, program.location(), copy.type, masters[copy.parameter]),
+          lowSlot(program, copy));
+  }
+
+  void buildLowParameters(ModuleOp module) {
+    ProgramBuilder program(module, "low_parameters");
+    returnLowCopies(program, addMasters(program));
     program.finish();
   }
 
@@ -209,10 +269,14 @@ private:
     ProgramBuilder program(module, "gradients");
     SmallVector<Value> values = addParameters(program);
     Inputs inputs = addTrainingInputs(program);
+    Value lossScale = addLossScale(program);
     Value valid;
-    SmallVector<Value> sums = accumulate(program, values, inputs, valid);
-    for (auto [parameter, gradient] : llvm::zip(parameters, llvm::drop_begin(sums)))
+    SmallVector<Value> sums = accumulate(program, values, inputs, lossScale, valid);
+    for (auto [parameter, gradient] : llvm::zip(parameters, llvm::drop_begin(sums))) {
+      if (lossScale)
+        gradient = DivOp::create(program.builder, program.location(), gradient, lossScale);
       program.result(gradient, program.slot("gradient", parameter.name()));
+    }
     program.result(sums[0], program.ownSlot("output", "loss"));
     program.result(valid, program.ownSlot("output", "valid"));
     program.finish();
@@ -244,7 +308,7 @@ private:
     ProgramBuilder program(module, "logits_tagged");
     SmallVector<Value> arguments = addParameters(program);
     for (auto [i, name] : llvm::enumerate(ArrayRef<StringRef>{"tokens", "position"}))
-      arguments.push_back(program.argument(logits.getArgumentTypes()[parameters.size() + i],
+      arguments.push_back(program.argument(logits.getArgumentTypes()[firstInput() + i],
                                            program.slot("input", ("logits." + name).str())));
     Value result = inlineCall(program.builder, logits, arguments)[0];
     program.result(result, program.slot("output", "logits.logits"));
@@ -256,6 +320,7 @@ private:
   func::FuncOp loss, lossAndGradients;
   const Optimizer *chosen = nullptr;
   SmallVector<Parameter> parameters;
+  SmallVector<LowCopy> lowCopies;
 };
 
 } // namespace

@@ -94,8 +94,9 @@ private:
   std::string &error_;
 };
 
-constexpr std::array roleNames{"parameter", "optimizer", "input", "scalar", "output"};
-constexpr std::array typeNames{"f32", "i32"};
+constexpr std::array roleNames{"parameter", "optimizer", "low_parameter",
+                               "input",     "scalar",    "output"};
+constexpr std::array typeNames{"f32", "bf16", "f16", "i32"};
 constexpr std::array classNames{"matrix", "embedding", "bias", "norm"};
 constexpr std::array kindNames{"normal", "constant"};
 
@@ -106,7 +107,7 @@ Slot readPlace(Reader &reader, int64_t spaceBytes) {
   slot.type = SlotType(reader.oneOf("dtype", typeNames));
   slot.offset = reader.integer("offset");
   slot.bytes = reader.integer("bytes");
-  int64_t needed = 4;
+  int64_t needed = byteSize(slot.type);
   for (const json &dimension : reader.array("shape")) {
     int64_t size = dimension.is_number_integer() ? dimension.get<int64_t>() : -1;
     if (size < 0 || __builtin_mul_overflow(needed, size, &needed)) {
@@ -184,6 +185,8 @@ const Slot *Metadata::find(std::string_view name) const {
       return &slot;
   return nullptr;
 }
+
+int64_t byteSize(SlotType type) { return type == SlotType::bf16 || type == SlotType::f16 ? 2 : 4; }
 
 Expected<Metadata> parseMetadata(std::string_view text) {
   auto damaged = [](const std::string &why) {

@@ -10,8 +10,11 @@
 
 namespace gradc::rt {
 
-enum class SlotRole { parameter, optimizer, input, scalar, output };
-enum class SlotType { f32, i32 };
+enum class SlotRole { parameter, optimizer, lowParameter, input, scalar, output };
+enum class SlotType { f32, bf16, f16, i32 };
+
+/// Bytes of one element.
+int64_t byteSize(SlotType type);
 
 /// What a parameter is, as far as initialisation cares.
 enum class ParameterClass { matrix, embedding, bias, norm };
@@ -36,7 +39,7 @@ struct Slot {
   ParameterClass parameterClass = ParameterClass::matrix;
   int64_t fanIn = 0, fanOut = 0;
 
-  int64_t elements() const { return bytes / 4; }
+  int64_t elements() const { return bytes / byteSize(type); }
 };
 
 /// Bytes by kind, as planned.

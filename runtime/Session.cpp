@@ -110,7 +110,11 @@ Status Session::initialiseParameters(InitKind kind, uint64_t seed) {
     if (slot.role == SlotRole::parameter)
       initialise(slot, kind, seed, floats(slot), pool());
   clearOptimizer();
-  return Status();
+  return refreshLowParameters();
+}
+
+Status Session::refreshLowParameters() {
+  return hasProgram("low_parameters") ? run("low_parameters") : Status();
 }
 
 std::vector<TensorView> Session::parameterViews(bool withOptimizer) {

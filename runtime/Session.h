@@ -47,6 +47,8 @@ public:
   Status initialiseParameters(InitKind kind, uint64_t seed);
   /// Sets every optimizer slot to zero.
   void clearOptimizer();
+  /// Makes the low copies of the parameters anew; call when parameters were written.
+  Status refreshLowParameters();
 
   /// Where a slot of the state, or a gradient, lies; valid as long as the session.
   float *floats(const Slot &slot);

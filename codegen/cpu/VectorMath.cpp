@@ -179,6 +179,10 @@ Value emitPointwise(const Vectors &v, NodeKind kind, ArrayRef<Value> operands) {
     return emitTanh(v, x);
   case NodeKind::erf:
     return emitErf(v, x);
+  case NodeKind::roundBf16:
+    return v.round(row::Dtype::bf16, x);
+  case NodeKind::roundF16:
+    return v.round(row::Dtype::f16, x);
   case NodeKind::lessThan:
   case NodeKind::lessEqual:
   case NodeKind::equal:

@@ -49,6 +49,11 @@ public:
   /// Polynomial in x, coefficients from the constant term up.
   mlir::Value polynomial(mlir::Value x, llvm::ArrayRef<double> coefficients) const;
 
+  /// f32 rounded to the nearest number of a narrower type.
+  mlir::Value round(row::Dtype dtype, mlir::Value x) const {
+    return widen(dtype, narrow(dtype, x));
+  }
+
   mlir::Value addIndex(mlir::Value x, mlir::Value y) const;
   mlir::Value mulIndex(mlir::Value x, mlir::Value y) const;
 

@@ -168,6 +168,12 @@ LogicalResult ClipCoefficientOp::evaluate(ArrayRef<HostTensor> operands,
   return success();
 }
 
+LogicalResult SelectFiniteOp::evaluate(ArrayRef<HostTensor> operands,
+                                       MutableArrayRef<HostTensor> results) {
+  results[0].values = operands[std::isfinite(operands[0][0]) ? 1 : 2].values;
+  return success();
+}
+
 LogicalResult ConstantOp::evaluate(ArrayRef<HostTensor>, MutableArrayRef<HostTensor> results) {
   HostTensor &result = results[0];
   ElementsAttr elements = getValue();

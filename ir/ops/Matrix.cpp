@@ -71,10 +71,24 @@ struct AbsorbTranspose : OpRewritePattern<MatmulOp> {
     return success();
   }
 };
+
+/// A product whose result is only widened to f32 gives f32: sums are f32 anyway.
+struct WidenResult : OpRewritePattern<CastOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(CastOp op, PatternRewriter &rewriter) const override {
+    auto product = op.getInput().getDefiningOp<MatmulOp>();
+    if (!product || !product->hasOneUse() || product.getAccumulator() ||
+        !getElementTypeOrSelf(op.getType()).isF32())
+      return rewriter.notifyMatchFailure(op, "no product that only this cast reads");
+    rewriter.modifyOpInPlace(product, [&] { product.getResult().setType(op.getType()); });
+    rewriter.replaceOp(op, product);
+    return success();
+  }
+};
 } // namespace
 
 void MatmulOp::getCanonicalizationPatterns(RewritePatternSet &patterns, MLIRContext *context) {
-  patterns.add<AbsorbTranspose>(context);
+  patterns.add<AbsorbTranspose, WidenResult>(context);
 }
 
 //===-- attention
@@ -104,8 +118,8 @@ void AttentionOp::buildBackward(OpBuilder &builder, ArrayRef<Value> grads,
   auto grad = AttentionGradOp::create(
       builder, getLoc(), getQuery().getType(), getKey().getType(), getValue().getType(), getQuery(),
       getKey(), getValue(), getResult(), getLse(), grads[0], getSeed(), getStep(), getFirstRow(),
-      getStream(), getBatchAttr(), getHeadsAttr(), getKvHeadsAttr(), getScaleAttr(), getCausalAttr(),
-      getWindowAttr(), getDropoutAttr());
+      getStream(), getBatchAttr(), getHeadsAttr(), getKvHeadsAttr(), getScaleAttr(),
+      getCausalAttr(), getWindowAttr(), getDropoutAttr());
   out[0] = grad.getQueryGradient();
   out[1] = grad.getKeyGradient();
   out[2] = grad.getValueGradient();

@@ -165,6 +165,12 @@ void ClipCoefficientOp::buildRow(RowBuilder &b, ArrayRef<NodeId> in, ArrayRef<in
   out[0] = b.select(b.lessEqual(in[1], b.constant(0)), whole, b.add(clipped, b.sub(in[0], in[0])));
 }
 
+void SelectFiniteOp::buildRow(RowBuilder &b, ArrayRef<NodeId> in, ArrayRef<int32_t>,
+                              MutableArrayRef<NodeId> out) {
+  // norm - norm is 0 for finite numbers only.
+  out[0] = b.select(b.equal(b.sub(in[0], in[0]), b.constant(0)), in[1], in[2]);
+}
+
 //===-- Backwards
 //--------------------------------------------------------------------------------===//
 

@@ -8,6 +8,21 @@ using row::BufferKind;
 using RowBuilder = row::Builder;
 using row::NodeId;
 
+//===-- What stays in fp32
+//----------------------------------------------------------------------------===//
+
+PrecisionClass CrossEntropyOp::getPrecisionClass() { return PrecisionClass::full; }
+PrecisionClass CrossEntropyGradOp::getPrecisionClass() { return PrecisionClass::full; }
+PrecisionClass SoftmaxOp::getPrecisionClass() { return PrecisionClass::full; }
+PrecisionClass SoftmaxGradOp::getPrecisionClass() { return PrecisionClass::full; }
+PrecisionClass RowSumOp::getPrecisionClass() { return PrecisionClass::full; }
+PrecisionClass ColumnPartialsOp::getPrecisionClass() { return PrecisionClass::full; }
+PrecisionClass FoldRowsOp::getPrecisionClass() { return PrecisionClass::full; }
+PrecisionClass SumOp::getPrecisionClass() { return PrecisionClass::full; }
+PrecisionClass SquareSumsOp::getPrecisionClass() { return PrecisionClass::full; }
+bool CrossEntropyOp::takesNarrow(unsigned) { return true; }
+bool CrossEntropyGradOp::takesNarrow(unsigned) { return true; }
+
 //===-- Cross-entropy
 //----------------------------------------------------------------------------===//
 

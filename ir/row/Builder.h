@@ -78,6 +78,13 @@ public:
   NodeId tanh(NodeId x) { return op(NodeKind::tanh, x); }
   NodeId erf(NodeId x) { return op(NodeKind::erf, x); }
 
+  /// To the nearest number of a type; the same node for f32.
+  NodeId round(Dtype dtype, NodeId x) {
+    if (dtype == Dtype::bf16)
+      return op(NodeKind::roundBf16, x);
+    return dtype == Dtype::f16 ? op(NodeKind::roundF16, x) : x;
+  }
+
   // Conditions.
   NodeId lessThan(NodeId x, NodeId y) { return op(NodeKind::lessThan, x, y); }
   NodeId lessEqual(NodeId x, NodeId y) { return op(NodeKind::lessEqual, x, y); }

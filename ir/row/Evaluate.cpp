@@ -90,6 +90,10 @@ double pointwise(NodeKind kind, double x, double y, double z) {
     return std::tanh(x);
   case NodeKind::erf:
     return std::erf(x);
+  case NodeKind::roundBf16:
+    return roundTo(Dtype::bf16, x);
+  case NodeKind::roundF16:
+    return roundTo(Dtype::f16, x);
   case NodeKind::lessThan:
     return x < y;
   case NodeKind::lessEqual:

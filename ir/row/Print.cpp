@@ -5,6 +5,20 @@
 
 namespace gradc::row {
 
+const char *name(Dtype dtype) {
+  switch (dtype) {
+  case Dtype::f32:
+    return "f32";
+  case Dtype::bf16:
+    return "bf16";
+  case Dtype::f16:
+    return "f16";
+  case Dtype::i32:
+    return "i32";
+  }
+  return "?";
+}
+
 const char *name(NodeKind kind) {
   switch (kind) {
   case NodeKind::constant:
@@ -49,6 +63,10 @@ const char *name(NodeKind kind) {
     return "tanh";
   case NodeKind::erf:
     return "erf";
+  case NodeKind::roundBf16:
+    return "round_bf16";
+  case NodeKind::roundF16:
+    return "round_f16";
   case NodeKind::lessThan:
     return "less_than";
   case NodeKind::lessEqual:
@@ -72,20 +90,6 @@ const char *name(NodeKind kind) {
 }
 
 namespace {
-
-const char *name(Dtype dtype) {
-  switch (dtype) {
-  case Dtype::f32:
-    return "f32";
-  case Dtype::bf16:
-    return "bf16";
-  case Dtype::f16:
-    return "f16";
-  case Dtype::i32:
-    return "i32";
-  }
-  return "?";
-}
 
 const char *name(BufferKind kind) {
   switch (kind) {

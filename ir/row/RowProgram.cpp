@@ -28,6 +28,8 @@ int operandCount(NodeKind kind) {
   case NodeKind::rsqrt:
   case NodeKind::tanh:
   case NodeKind::erf:
+  case NodeKind::roundBf16:
+  case NodeKind::roundF16:
     return 1;
   case NodeKind::add:
   case NodeKind::sub:

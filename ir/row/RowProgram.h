@@ -28,6 +28,8 @@ enum class Dtype : uint8_t { f32, bf16, f16, i32 };
 
 /// Bytes of one element.
 int64_t byteSize(Dtype dtype);
+/// "f32", "bf16", "f16" or "i32".
+const char *name(Dtype dtype);
 
 /// How a buffer is indexed by (row, column).
 enum class BufferKind : uint8_t {
@@ -70,6 +72,8 @@ enum class NodeKind : uint8_t {
   rsqrt,
   tanh,
   erf,
+  roundBf16, ///< to the nearest number of the narrower type
+  roundF16,
   // Comparisons give a condition; select takes (condition, then, else). Operands f32 or both i32.
   lessThan,
   lessEqual,

@@ -67,14 +67,27 @@ private:
     }
   }
 
-  /// Outputs are written straight to their slots where an op of this function makes them.
+  /// Outputs are written straight to their slots where an op of this function makes them; so are
+  /// low copies of parameters, which nothing reads once the optimizer runs.
   void bindReturned(Operation *terminator) {
     for (OpOperand &operand : terminator->getOpOperands()) {
       auto slot =
           function.getResultAttrOfType<DictionaryAttr>(operand.getOperandNumber(), "nn.slot");
-      if (slot.getAs<StringAttr>("role").getValue() == "output" && operand.get().hasOneUse())
+      StringRef role = slot.getAs<StringAttr>("role").getValue();
+      if ((role == "output" || (role == "low_parameter" && isReadBefore(slot, operand.get()))) &&
+          operand.get().hasOneUse())
         wanted.try_emplace(operand.get(), slotStorage(slot, {}, operand.get().getType()));
     }
+  }
+
+  /// Whether the slot's old value is read for the last time before `value` is made.
+  bool isReadBefore(DictionaryAttr slot, Value value) {
+    if (!value.getDefiningOp())
+      return false;
+    for (BlockArgument argument : function.getArguments())
+      if (function.getArgAttrOfType<DictionaryAttr>(argument.getArgNumber(), "nn.slot") == slot)
+        return lifetimes.lastUse(argument) < lifetimes.index(value.getDefiningOp());
+    return true;
   }
 
   //===-- ops

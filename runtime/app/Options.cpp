@@ -80,6 +80,22 @@ void addTrainSchedule(CLI::App &command, Raw &raw) {
       ->check(CLI::NonNegativeNumber);
 }
 
+void addLossScale(CLI::App &command, LossScaleOptions &scale) {
+  command.add_option("--loss-scale", scale.initial, "first loss scale of an fp16 executable")
+      ->capture_default_str()
+      ->check(CLI::Range(1.0, 0x1p24));
+  command.add_option("--loss-scale-growth", scale.growth, "factor after a stretch of finite steps")
+      ->capture_default_str()
+      ->check(CLI::Range(1.0, 1024.0));
+  command.add_option("--loss-scale-backoff", scale.backoff, "factor after a step that overflowed")
+      ->capture_default_str()
+      ->check(CLI::Range(0.0, 1.0));
+  command
+      .add_option("--loss-scale-interval", scale.interval, "finite steps in a row before it grows")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
+}
+
 void addTrainData(CLI::App &command, Raw &raw) {
   TrainOptions &o = raw.train;
   command
@@ -106,6 +122,7 @@ void addTrainData(CLI::App &command, Raw &raw) {
 }
 
 void addTrainState(CLI::App &command, Raw &raw) {
+  addLossScale(command, raw.train.lossScale);
   TrainOptions &o = raw.train;
   command.add_option("--seed", o.seed, "of initial values and data order")->capture_default_str();
   command.add_option("--init", raw.init,

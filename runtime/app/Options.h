@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "runtime/Init.h"
+#include "runtime/LossScale.h"
 #include "runtime/Schedule.h"
 #include "runtime/Status.h"
 #include "runtime/data/Batches.h"
@@ -31,6 +32,7 @@ struct TrainOptions {
   int64_t checkpointEvery = 0; ///< steps; 0: after the last step only
   int keep = 3;
   bool resume = false;
+  LossScaleOptions lossScale; ///< of fp16
   std::string metrics, tensorboard, trace;
   int64_t traceSteps = 10;
   bool checkNans = false;

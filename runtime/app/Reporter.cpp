@@ -79,6 +79,7 @@ Status Reporter::report(Session &session, const StepResult &result) {
   metrics.flopsPerSecond = metadata_.flopsPerStep / result.seconds;
   metrics.mfu = peakFlops_ > 0 ? metrics.flopsPerSecond / peakFlops_ : 0;
   metrics.valLoss = result.valLoss;
+  metrics.skipped = result.skipped;
   progress_.update(metrics);
   estimate(result);
   if (jsonLines_)

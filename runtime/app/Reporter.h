@@ -20,6 +20,7 @@ struct StepResult {
   int64_t step = 0;
   double loss = 0, gradNorm = 0, learningRate = 0;
   double seconds = 0;
+  bool skipped = false; ///< gradients overflowed; nothing was updated
   std::optional<double> valLoss;
 };
 

@@ -28,6 +28,10 @@ Expected<RunState> readRunState(const Checkpoint &checkpoint, const Metadata &me
                                     checkpoint.path));
   RunState state{int64_t(manifest.step), manifest.dataCursor, manifest.rngSeed,
                  order == "shuffled" ? DataOrder::shuffled : DataOrder::sequential};
+  state.skipped = std::max<int64_t>(0, integer("skipped"));
+  if (extra.contains("loss_scale") && extra["loss_scale"].is_number())
+    state.lossScale = {extra["loss_scale"].get<double>(),
+                       std::max<int64_t>(0, integer("loss_scale_finite_steps"))};
   if (options.seedGiven && options.seed != state.seed)
     return Status::user(fmt::format("--seed {}: {} was trained with {}; drop --seed, or start "
                                     "afresh in another folder",
@@ -55,6 +59,9 @@ Status saveRunState(Session &session, const RunState &state, const TrainOptions 
   manifest.extra["data_order"] = orderName(state.dataOrder);
   manifest.extra["micro_batch"] = metadata.microBatch;
   manifest.extra["seq"] = metadata.seq;
+  manifest.extra["skipped"] = state.skipped;
+  manifest.extra["loss_scale"] = state.lossScale.scale;
+  manifest.extra["loss_scale_finite_steps"] = state.lossScale.finiteSteps;
   auto views = session.parameterViews(true);
   return saveCheckpoint(options.checkpointDir, manifest, views, unsigned(options.keep));
 }

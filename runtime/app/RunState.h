@@ -13,6 +13,11 @@ struct RunState {
   uint64_t dataCursor = 0; ///< microbatches consumed
   uint64_t seed = 42;
   DataOrder dataOrder = DataOrder::shuffled;
+  int64_t skipped = 0; ///< steps whose update was skipped: they do not advance the schedule
+  LossScale lossScale;
+
+  /// Updates applied.
+  int64_t updates() const { return step - skipped; }
 };
 
 /// The state in a checkpoint. The seed and the data order are the checkpoint's; a user status when

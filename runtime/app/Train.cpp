@@ -40,6 +40,7 @@ private:
   Status save();
   Status finish();
 
+  bool scalesLoss() const { return metadata_.find("train_step.loss_scale"); }
   bool isDone() const { return state_.step >= options_.steps; }
 
   const GradcExecutable &executable_;
@@ -103,6 +104,7 @@ Status Trainer::openInputs() {
 Expected<std::optional<Checkpoint>> Trainer::openCheckpoint() {
   state_.seed = options_.seed;
   state_.dataOrder = options_.dataOrder;
+  state_.lossScale.scale = options_.lossScale.initial;
   std::optional<Checkpoint> checkpoint;
   if (options_.checkpointDir.empty())
     return checkpoint;
@@ -158,7 +160,9 @@ Status Trainer::loop() {
       result.valLoss = evaluated.loss;
     }
     GRADC_RETURN_IF_ERROR(reporter_->report(*session_, result));
-    GRADC_RETURN_IF_ERROR(finite_.note(result.step, result.loss, result.gradNorm));
+    // A skipped step is no fault while the loss scale can still fall.
+    if (!result.skipped || state_.lossScale.scale <= LossScale::least)
+      GRADC_RETURN_IF_ERROR(finite_.note(result.step, result.loss, result.gradNorm));
     if (options_.checkpointEvery > 0 && state_.step % options_.checkpointEvery == 0)
       GRADC_RETURN_IF_ERROR(save());
   }
@@ -167,7 +171,7 @@ Status Trainer::loop() {
 
 Status Trainer::step(StepResult &result) {
   result.step = state_.step + 1;
-  result.learningRate = options_.schedule.rate(result.step);
+  result.learningRate = options_.schedule.rate(state_.updates() + 1);
   auto begin = std::chrono::steady_clock::now();
   GRADC_RETURN_IF_ERROR(fillBatch());
   GRADC_RETURN_IF_ERROR(writeBatch("train_step"));
@@ -183,6 +187,12 @@ Status Trainer::step(StepResult &result) {
   GRADC_ASSIGN_OR_RETURN(result.gradNorm, session_->readScalar("train_step.grad_norm"));
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   state_.step = result.step;
+  if (scalesLoss()) {
+    bool finite = std::isfinite(result.gradNorm);
+    result.skipped = !finite;
+    state_.skipped += !finite;
+    state_.lossScale.note(finite, options_.lossScale);
+  }
   state_.dataCursor = loader_->cursor();
   return Status();
 }
@@ -219,7 +229,7 @@ Status Trainer::writeRandomKeys(const std::string &program) {
 }
 
 Status Trainer::writeHyperParameters(double rate) {
-  double t = double(state_.step + 1);
+  double t = double(state_.updates() + 1);
   const std::pair<const char *, double> values[] = {
       {"learning_rate", rate},
       {"beta1", options_.beta1},
@@ -231,6 +241,9 @@ Status Trainer::writeHyperParameters(double rate) {
       {"bias_correction2", 1 - std::pow(options_.beta2, t)}};
   for (auto &[name, value] : values)
     GRADC_RETURN_IF_ERROR(session_->writeScalar(fmt::format("train_step.{}", name), value));
+  for (const char *program : {"train_step", "gradients"})
+    GRADC_RETURN_IF_ERROR(
+        session_->writeScalar(fmt::format("{}.loss_scale", program), state_.lossScale.scale));
   return Status();
 }
 

@@ -140,7 +140,9 @@ Status loadWeights(Session &session, const std::string &path) {
       return Status::user(fmt::format("{}: has no tensor {}; compile the config that belongs to "
                                       "these weights",
                                       path, slot.name));
-  return head ? checkTied(session, source, *head, *embedding) : Status();
+  if (head)
+    GRADC_RETURN_IF_ERROR(checkTied(session, source, *head, *embedding));
+  return session.refreshLowParameters();
 }
 
 Expected<std::optional<Checkpoint>> openNewest(const std::string &folder,
@@ -167,7 +169,7 @@ Status restoreTensors(Session &session, const Checkpoint &checkpoint, bool withO
                                       checkpoint.path, name));
     GRADC_RETURN_IF_ERROR(copyTensor(*tensor, session.floats(slot)));
   }
-  return Status();
+  return session.refreshLowParameters();
 }
 
 Status loadWeights(Session &session, const WeightOptions &options) {

@@ -175,9 +175,14 @@ Failure Compiler::compile() {
 }
 
 codegen::CompileFlags Compiler::flags() const {
-  return {model.info.microBatch,    model.info.seq, request.passes.gradAccum,
-          request.passes.optimizer, request.init,   request.passes.fuse,
-          request.recompute};
+  return {model.info.microBatch,
+          model.info.seq,
+          request.passes.gradAccum,
+          request.passes.optimizer,
+          request.init,
+          request.passes.fuse,
+          request.recompute,
+          request.passes.precision};
 }
 
 Failure Compiler::generate() {

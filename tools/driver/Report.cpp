@@ -29,7 +29,7 @@ int64_t planned(const Compiler &compiler, llvm::StringRef name) {
 void printMemory(const Compiler &compiler, const CompileRequest &request, llvm::raw_ostream &out) {
   codegen::MemoryByKind memory = codegen::memoryByKind(compiler.module());
   int64_t tokens = compiler.info().microBatch * compiler.info().seq * request.passes.gradAccum;
-  out << "model        " << compiler.info().family << ", " << grouped(memory.parameters / 4)
+  out << "model        " << compiler.info().family << ", " << grouped(memory.parameterCount)
       << " parameters\n";
   out << "step         " << request.passes.gradAccum << " x " << compiler.info().microBatch << " x "
       << compiler.info().seq << " = " << grouped(tokens) << " tokens, "
@@ -77,7 +77,7 @@ void printPlan(const Compiler &compiler, const CompileRequest &request, bool jso
   int64_t tokens = compiler.info().microBatch * compiler.info().seq * request.passes.gradAccum;
   int64_t flops = planned(compiler, "flops");
   // Step time and MFU come with the machine model; null says that they are not known.
-  llvm::json::Object root{{"parameters", memory.parameters / 4},
+  llvm::json::Object root{{"parameters", memory.parameterCount},
                           {"flops_per_token", flops / std::max<int64_t>(1, tokens)},
                           {"flops_per_step", flops},
                           {"memory", llvm::json::Object{{"parameters", memory.parameters},

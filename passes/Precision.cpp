@@ -1,0 +1,127 @@
+// Gives the ops of the forward graph the types that a precision mode computes in.
+#include "passes/Passes.h"
+
+namespace gradc {
+#define GEN_PASS_DEF_PRECISIONPASS
+#include "passes/Passes.h.inc"
+} // namespace gradc
+
+using namespace mlir;
+using namespace gradc;
+using namespace gradc::nn;
+
+namespace {
+
+RankedTensorType withElements(Type tensor, Type element) {
+  return RankedTensorType::get(cast<RankedTensorType>(tensor).getShape(), element);
+}
+
+bool isFloat(Value value) { return isa<FloatType>(getElementTypeOrSelf(value)); }
+
+/// Retypes one function, op after op.
+class FunctionPrecision {
+public:
+  FunctionPrecision(func::FuncOp function, Type low)
+      : function(function), low(low), full(Float32Type::get(function.getContext())) {}
+
+  void run() {
+    Block &body = function.getBody().front();
+    for (Operation &op : llvm::make_early_inc_range(body.without_terminator()))
+      if (auto precision = dyn_cast<PrecisionOpInterface>(op))
+        retype(precision);
+    // What leaves the function keeps its type.
+    Operation *terminator = body.getTerminator();
+    for (auto [operand, type] : llvm::zip(terminator->getOpOperands(), function.getResultTypes()))
+      if (isFloat(operand.get()))
+        setType(operand, getElementTypeOrSelf(type));
+  }
+
+private:
+  void retype(PrecisionOpInterface op) {
+    switch (op.getPrecisionClass()) {
+    case PrecisionClass::low:
+      for (OpOperand &operand : op->getOpOperands())
+        if (isFloat(operand.get()))
+          setType(operand, low);
+      setResult(op, low);
+      return;
+    case PrecisionClass::follow:
+      follow(op);
+      return;
+    case PrecisionClass::full:
+      for (OpOperand &operand : op->getOpOperands())
+        if (isFloat(operand.get()) && !op.takesNarrow(operand.getOperandNumber()))
+          setType(operand, full);
+    }
+  }
+
+  /// The first result is narrow when all operands that it is made of element by element are: those
+  /// of its shape or, of views, all. The others (biases, norms' weights) stay as they are.
+  void follow(Operation *op) {
+    auto fusion = dyn_cast<FusionOpInterface>(op);
+    bool isView = fusion && fusion.getFusionRole() == FusionRole::view;
+    Type shaped = op->getResult(0).getType();
+    SmallVector<OpOperand *> leading;
+    for (OpOperand &operand : op->getOpOperands()) {
+      auto type = cast<RankedTensorType>(operand.get().getType());
+      if (isFloat(operand.get()) &&
+          (isView || type.getShape() == cast<RankedTensorType>(shaped).getShape()))
+        leading.push_back(&operand);
+    }
+    bool narrow = !leading.empty() && llvm::all_of(leading, [&](OpOperand *operand) {
+      return getElementTypeOrSelf(operand->get()) == low;
+    });
+    for (OpOperand *operand : leading)
+      setType(*operand, narrow ? low : full);
+    if (narrow)
+      setResult(op, low);
+  }
+
+  static void setResult(Operation *op, Type element) {
+    op->getResult(0).setType(withElements(op->getResult(0).getType(), element));
+  }
+
+  /// Reads the operand in another type: one cast a value and type, right behind what makes it.
+  void setType(OpOperand &operand, Type element) {
+    Value value = operand.get();
+    if (getElementTypeOrSelf(value) == element)
+      return;
+    Value &converted = casts[{value, element}];
+    if (!converted) {
+      OpBuilder builder(function.getContext());
+      builder.setInsertionPointAfterValue(value);
+      converted =
+          CastOp::create(builder, value.getLoc(), withElements(value.getType(), element), value);
+    }
+    operand.set(converted);
+  }
+
+  func::FuncOp function;
+  Type low, full;
+  DenseMap<std::pair<Value, Type>, Value> casts;
+};
+
+class PrecisionPass : public gradc::impl::PrecisionPassBase<PrecisionPass> {
+public:
+  using PrecisionPassBase::PrecisionPassBase;
+
+private:
+  void runOnOperation() override {
+    func::FuncOp function = getOperation();
+    MLIRContext *context = &getContext();
+    if (mode == "fp32")
+      return;
+    if (mode == "tf32") {
+      function.walk([](PrecisionOpInterface op) { op.roundInputs(); });
+      return;
+    }
+    if (mode != "bf16" && mode != "fp16") {
+      function.emitError() << "expected a precision of fp32, tf32, bf16, fp16, got: " << mode;
+      return signalPassFailure();
+    }
+    Type low = mode == "bf16" ? Type(BFloat16Type::get(context)) : Type(Float16Type::get(context));
+    FunctionPrecision(function, low).run();
+  }
+};
+
+} // namespace
