@@ -15,13 +15,22 @@ function(gradc_sources out)
   foreach(pattern ${A_EXCLUDE})
     list(FILTER all EXCLUDE REGEX ${pattern})
   endforeach()
+  if(GRADC_SANITIZE) # the exceptions of Toolchain.cmake
+    set(hot ${all})
+    list(FILTER hot INCLUDE REGEX "${GRADC_SANITIZE_HOT}")
+    set_source_files_properties(${hot} PROPERTIES COMPILE_OPTIONS -O1 SKIP_PRECOMPILE_HEADERS ON)
+    set(fuzzed ${all})
+    list(FILTER fuzzed INCLUDE REGEX "${GRADC_FUZZED}")
+    set_source_files_properties(${fuzzed} PROPERTIES COMPILE_OPTIONS "${GRADC_FUZZED_OPTIONS}")
+  endif()
   set(${out} ${all} PARENT_SCOPE)
 endfunction()
 
-# gradc_library(NAME [RUNTIME] SOURCES paths... [EXCLUDE regex...] [LINKS targets...] [DEPENDS targets...])
+# gradc_library(NAME [RUNTIME] [PCH header] SOURCES paths... [EXCLUDE regex...] [LINKS targets...]
+#               [DEPENDS targets...])
 # RUNTIME marks a library that never sees MLIR; the others share one precompiled header.
 function(gradc_library name)
-  cmake_parse_arguments(A "RUNTIME" "" "SOURCES;EXCLUDE;LINKS;DEPENDS" ${ARGN})
+  cmake_parse_arguments(A "RUNTIME" "PCH" "SOURCES;EXCLUDE;LINKS;DEPENDS" ${ARGN})
   gradc_sources(sources ${A_SOURCES} EXCLUDE ${A_EXCLUDE})
   if(NOT sources)
     add_library(${name} INTERFACE)
@@ -35,6 +44,8 @@ function(gradc_library name)
   endif()
   if(NOT A_RUNTIME)
     gradc_mlir_target(${name})
+  elseif(A_PCH)
+    target_precompile_headers(${name} PRIVATE ${PROJECT_SOURCE_DIR}/${A_PCH})
   endif()
 endfunction()
 
@@ -50,9 +61,10 @@ function(gradc_tool name source)
   gradc_mlir_target(${name})
 endfunction()
 
-# gradc_test(NAME [MLIR] SOURCES paths... [EXCLUDE regex...] LINKS targets...): a GoogleTest program.
+# gradc_test(NAME [MLIR] [PCH header] SOURCES paths... [EXCLUDE regex...] LINKS targets...): a
+# GoogleTest program.
 function(gradc_test name)
-  cmake_parse_arguments(A "MLIR" "" "SOURCES;EXCLUDE;LINKS" ${ARGN})
+  cmake_parse_arguments(A "MLIR" "PCH" "SOURCES;EXCLUDE;LINKS" ${ARGN})
   gradc_sources(sources ${A_SOURCES} EXCLUDE ${A_EXCLUDE})
   if(NOT sources)
     return()
@@ -63,6 +75,11 @@ function(gradc_test name)
                              GRADC_BINARY_DIR="${PROJECT_BINARY_DIR}")
   if(A_MLIR)
     gradc_mlir_target(${name})
+  elseif(A_PCH)
+    target_precompile_headers(${name} PRIVATE ${PROJECT_SOURCE_DIR}/${A_PCH})
   endif()
   add_test(NAME ${name} COMMAND ${name})
+  # A child process that starts threads measures the peak; to the thread sanitizer, which has a
+  # thread of its own, every process is one with threads that should not fork.
+  set_tests_properties(${name} PROPERTIES ENVIRONMENT TSAN_OPTIONS=die_after_fork=0)
 endfunction()

@@ -20,7 +20,9 @@ Status fillPositions(Session &session, const std::string &program) {
 
 Expected<Evaluation> Evaluation::open(const Metadata &metadata, const std::string &path,
                                       int64_t limit) {
-  GRADC_ASSIGN_OR_RETURN(auto source, openTokens(path));
+  GRADC_ASSIGN_OR_RETURN(auto source, openTokens(path, 1, DataSplit::validation));
+  if (std::string choice = source->choice(); !choice.empty())
+    fmt::print(stderr, "{}\n", choice); // standard output may be JSON
   BatchOptions options;
   options.batch = uint64_t(metadata.microBatch);
   options.seq = uint64_t(metadata.seq);

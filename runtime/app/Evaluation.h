@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "runtime/Session.h"
 #include "runtime/data/Batches.h"
@@ -24,7 +25,8 @@ public:
   Expected<EvalResult> run(Session &session) const;
 
 private:
-  Evaluation(ValidationBatches batches, int64_t limit) : batches_(batches), limit_(limit) {}
+  Evaluation(ValidationBatches batches, int64_t limit)
+      : batches_(std::move(batches)), limit_(limit) {}
 
   ValidationBatches batches_;
   int64_t limit_;

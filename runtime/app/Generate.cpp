@@ -55,9 +55,11 @@ int32_t sample(const std::vector<float> &logits, double temperature, int64_t top
     weights.push_back(
         std::exp((double(logits[token]) - double(logits[order.front()])) / temperature));
   double rest = uniform * std::accumulate(weights.begin(), weights.end(), 0.0);
-  for (std::size_t i = 0; i < order.size(); ++i)
-    if ((rest -= weights[i]) < 0)
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    rest -= weights[i];
+    if (rest < 0)
       return order[i];
+  }
   return order.back();
 }
 

@@ -13,12 +13,13 @@
 namespace gradc::rt {
 namespace {
 
-const std::map<std::string, LrDecay> decayNames{{"cosine", LrDecay::cosine},
-                                                {"linear", LrDecay::linear},
-                                                {"wsd", LrDecay::wsd},
-                                                {"constant", LrDecay::constant}};
-const std::map<std::string, DataOrder> orderNames{{"shuffled", DataOrder::shuffled},
-                                                  {"sequential", DataOrder::sequential}};
+LrDecay decayNamed(const std::string &name) {
+  return std::map<std::string, LrDecay>{{"cosine", LrDecay::cosine},
+                                        {"linear", LrDecay::linear},
+                                        {"wsd", LrDecay::wsd},
+                                        {"constant", LrDecay::constant}}
+      .at(name);
+}
 
 /// What the arguments are first parsed into where the final type needs a second look.
 struct Raw {
@@ -100,7 +101,8 @@ void addTrainData(CLI::App &command, Raw &raw) {
   TrainOptions &o = raw.train;
   command
       .add_option("--data", o.data,
-                  "training tokens: text (taken as bytes), nanoGPT or llm.c file, or a folder")
+                  "training tokens: text (taken as bytes), nanoGPT or llm.c file, or a folder, of "
+                  "which files named train are read and files named val are not")
       ->required();
   command.add_option("--steps", o.steps, "optimizer steps of the whole run")
       ->required()
@@ -110,7 +112,8 @@ void addTrainData(CLI::App &command, Raw &raw) {
                   "shuffled (by seed and epoch) or sequential (B*T tokens further each microbatch)")
       ->capture_default_str()
       ->check(CLI::IsMember({"shuffled", "sequential"}));
-  command.add_option("--val-data", o.valData, "validation tokens, in the same formats");
+  command.add_option("--val-data", o.valData,
+                     "validation tokens, in the same formats; of a folder, files named val");
   command
       .add_option("--val-every", o.valEvery,
                   "steps between validations; 0 = after the last step only")
@@ -185,7 +188,10 @@ void addGenerate(CLI::App &command, GenerateOptions &o) {
 }
 
 void addEval(CLI::App &command, EvalOptions &o) {
-  command.add_option("--data", o.data, "tokens: text, nanoGPT or llm.c file, or a folder")
+  command
+      .add_option("--data", o.data,
+                  "tokens: text, nanoGPT or llm.c file, or a folder, of which files named val are "
+                  "read where there are some")
       ->required();
   command.add_option("--batches", o.batches, "most batches to evaluate; 0 = all")
       ->capture_default_str()
@@ -199,9 +205,9 @@ Expected<Command> finishTrain(CLI::App &command, Raw &raw) {
   TrainOptions &o = raw.train;
   o.schedule.floor = raw.minLr.value_or(o.schedule.peak / 10);
   o.schedule.steps = o.steps;
-  o.schedule.decay = decayNames.at(raw.decay);
+  o.schedule.decay = decayNamed(raw.decay);
   GRADC_RETURN_IF_ERROR(validate(o.schedule));
-  o.dataOrder = orderNames.at(raw.order);
+  o.dataOrder = raw.order == "shuffled" ? DataOrder::shuffled : DataOrder::sequential;
   o.dataOrderGiven = command.count("--data-order") > 0;
   o.seedGiven = command.count("--seed") > 0;
   if (raw.init) {

@@ -145,6 +145,8 @@ void Trainer::announce() const {
   fmt::print("tokens a step {} ({} microbatches of {} x {}), {} training tokens\n",
              metadata_.tokensPerStep(), metadata_.gradAccum, metadata_.microBatch, metadata_.seq,
              source_->size());
+  if (std::string choice = source_->choice(); !choice.empty())
+    fmt::print("{}\n", choice);
   fmt::print("planned peak memory {}\n", formatBytes(metadata_.memory.peak));
   std::fflush(stdout);
 }

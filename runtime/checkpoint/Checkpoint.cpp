@@ -206,7 +206,7 @@ static Status prune(const std::string &folder, uint64_t step, unsigned keep) {
   GRADC_ASSIGN_OR_RETURN(std::vector<std::string> names, namesIn(folder));
   for (const std::string &name : names)
     if (name.starts_with(prefix) && name.ends_with(temporarySuffix))
-      discard(folder + "/" + name);
+      discard(fmt::format("{}/{}", folder, name));
   return {};
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <iterator>
@@ -47,7 +48,7 @@ __attribute__((target("avx512f"))) float runAvx512(int64_t repeats, float factor
       x[i] = _mm512_fmadd_ps(x[i], f, a);
   float lanes[16 * chains];
   for (int i = 0; i < chains; ++i)
-    _mm512_storeu_ps(lanes + 16 * i, x[i]);
+    _mm512_storeu_ps(lanes + std::ptrdiff_t(16) * i, x[i]);
   return std::accumulate(std::begin(lanes), std::end(lanes), 0.0f);
 }
 
@@ -61,7 +62,7 @@ __attribute__((target("avx2,fma"))) float runAvx2(int64_t repeats, float factor,
       x[i] = _mm256_fmadd_ps(x[i], f, a);
   float lanes[8 * chains];
   for (int i = 0; i < chains; ++i)
-    _mm256_storeu_ps(lanes + 8 * i, x[i]);
+    _mm256_storeu_ps(lanes + std::ptrdiff_t(8) * i, x[i]);
   return std::accumulate(std::begin(lanes), std::end(lanes), 0.0f);
 }
 #endif

@@ -3,7 +3,9 @@
 
 #include "runtime/data/FileError.h"
 
+#include <algorithm>
 #include <cerrno>
+#include <cstdint>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/mman.h>
@@ -25,6 +27,16 @@ MappedFile &MappedFile::operator=(MappedFile &&other) noexcept {
 MappedFile::~MappedFile() {
   if (data_)
     ::munmap(const_cast<std::byte *>(data_), size_);
+}
+
+void MappedFile::release(size_t offset, size_t size) const {
+  // The kernel maps more than the page that was touched: up to what a huge page holds.
+  constexpr uintptr_t huge = uintptr_t(2) << 20;
+  uintptr_t base = reinterpret_cast<uintptr_t>(data_);
+  uintptr_t begin = std::max(base, (base + offset) / huge * huge);
+  uintptr_t end = std::min(base + size_, (base + offset + size + huge - 1) / huge * huge);
+  if (begin < end)
+    ::madvise(reinterpret_cast<void *>(begin), end - begin, MADV_DONTNEED);
 }
 
 Expected<MappedFile> MappedFile::open(const std::string &path, AccessPattern pattern) {

@@ -27,6 +27,10 @@ public:
 
   std::span<const std::byte> bytes() const { return {data_, size_}; }
 
+  /// Takes the pages around bytes [offset, offset + size) out of the process's resident memory.
+  /// They stay in the system's cache and come back when they are read again.
+  void release(size_t offset, size_t size) const;
+
 private:
   const std::byte *data_ = nullptr;
   size_t size_ = 0;

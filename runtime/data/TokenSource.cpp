@@ -91,26 +91,6 @@ Expected<Layout> detect(const std::string &path, std::span<const std::byte> byte
   return Layout{TokenFormat::nanoGpt, 0, bytes.size() / 2};
 }
 
-Expected<std::vector<std::string>> filesIn(const std::string &folder) {
-  std::vector<std::string> tokens, texts;
-  std::error_code error;
-  for (fs::directory_iterator entry(folder, error), end; !error && entry != end;
-       entry.increment(error)) {
-    if (entry->path().extension() == ".bin")
-      tokens.push_back(entry->path().string());
-    else if (entry->path().extension() == ".txt")
-      texts.push_back(entry->path().string());
-  }
-  if (error)
-    return fileError(folder, "list", error.value());
-  std::vector<std::string> &chosen = tokens.empty() ? texts : tokens;
-  if (chosen.empty())
-    return Status::user(fmt::format(
-        "{}: the folder holds no .bin and no .txt file; give a file with tokens", folder));
-  std::sort(chosen.begin(), chosen.end());
-  return chosen;
-}
-
 /// Widens `count` ids to 32 bits and returns how many of them, from the first, are in the vocab.
 template <typename Id>
 uint64_t widen(const std::byte *from, uint64_t count, int32_t *out, int64_t vocabSize) {
@@ -155,17 +135,34 @@ Status TokenSource::add(const std::string &path) {
   return {};
 }
 
-Expected<std::unique_ptr<TokenSource>> openTokens(const std::string &path,
-                                                  uint64_t sequenceLength) {
+std::string TokenSource::choice() const {
+  if (leftOut_.empty())
+    return {};
+  auto names = [](const std::vector<std::string> &paths) {
+    std::string text;
+    for (const std::string &path : paths)
+      text += (text.empty() ? "" : ", ") + fs::path(path).filename().string();
+    return text;
+  };
+  std::vector<std::string> used;
+  for (const File &file : files_)
+    used.push_back(file.path);
+  return fmt::format("{}: reading {}; left out by their names: {}", path_, names(used),
+                     names(leftOut_));
+}
+
+Expected<std::unique_ptr<TokenSource>> openTokens(const std::string &path, uint64_t sequenceLength,
+                                                  DataSplit split) {
   auto source = std::make_unique<TokenSource>();
   source->path_ = path;
-  std::vector<std::string> paths = {path};
+  TokenFolder folder{{path}, {}};
   std::error_code ignored;
   if (fs::is_directory(path, ignored)) {
-    GRADC_ASSIGN_OR_RETURN(paths, filesIn(path));
+    GRADC_ASSIGN_OR_RETURN(folder, listTokenFolder(path, split));
   }
-  for (const std::string &file : paths)
+  for (const std::string &file : folder.files)
     GRADC_RETURN_IF_ERROR(source->add(file));
+  source->leftOut_ = std::move(folder.leftOut);
 
   if (sequenceLength == 0)
     return Status::user("the sequence length is 0; it must be at least 1");
@@ -196,13 +193,15 @@ Status TokenSource::read(uint64_t begin, uint64_t count, int32_t *out, int64_t v
 
 Status TokenSource::readFrom(const File &file, uint64_t begin, uint64_t count, int32_t *out,
                              int64_t vocabSize) const {
-  size_t width = bytesPerToken(file.format);
-  const std::byte *from = file.mapped.bytes().data() + file.headerBytes + begin * width;
+  size_t width = bytesPerToken(file.format), offset = file.headerBytes + begin * width;
+  const std::byte *from = file.mapped.bytes().data() + offset;
   uint64_t good = width == 1   ? widen<uint8_t>(from, count, out, vocabSize)
                   : width == 2 ? widen<uint16_t>(from, count, out, vocabSize)
                                : widen<uint32_t>(from, count, out, vocabSize);
-  if (good == count)
+  if (good == count) {
+    file.mapped.release(offset, count * width);
     return {};
+  }
   std::string_view mend = file.format == TokenFormat::text
                               ? "plain text is read as bytes and needs a vocabulary of 256"
                               : "retokenise with the model's tokenizer";

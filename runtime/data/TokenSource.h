@@ -1,9 +1,10 @@
 // Token data as people have it: plain text taken as bytes, nanoGPT's raw 16-bit files, llm.c's
-// files with a header. Memory-mapped, never loaded whole.
+// files with a header. Memory-mapped; what was read does not stay resident, however long the run.
 #pragma once
 
 #include "runtime/Status.h"
 #include "runtime/data/MappedFile.h"
+#include "runtime/data/TokenFolder.h"
 
 #include <cstdint>
 #include <memory>
@@ -30,6 +31,8 @@ public:
   /// The number of tokens.
   uint64_t size() const { return size_; }
   const std::string &path() const { return path_; }
+  /// One line on what was chosen of a folder; empty when nothing was left out.
+  std::string choice() const;
   /// Of the first file.
   TokenFormat format() const { return files_.front().format; }
 
@@ -38,8 +41,8 @@ public:
   Status read(uint64_t begin, uint64_t count, int32_t *out, int64_t vocabSize) const;
 
 private:
-  friend Expected<std::unique_ptr<TokenSource>> openTokens(const std::string &path,
-                                                           uint64_t sequenceLength);
+  friend Expected<std::unique_ptr<TokenSource>>
+  openTokens(const std::string &path, uint64_t sequenceLength, DataSplit split);
   struct File {
     std::string path;
     TokenFormat format;
@@ -54,14 +57,16 @@ private:
 
   std::string path_;
   std::vector<File> files_; ///< never empty once open
+  std::vector<std::string> leftOut_;
   uint64_t size_ = 0;
 };
 
-/// Opens a file, or a folder whose *.bin files (*.txt when it has no *.bin) are joined in sorted
+/// Opens a file, or a folder of which the files for `split` (listTokenFolder) are joined in sorted
 /// order. Each file's format is detected: an llm.c magic number; else the extension .bin means
 /// nanoGPT; else text. Refused: empty files, sizes that do not fit the format, and data shorter
 /// than `sequenceLength` + 1 tokens, without which there is nothing to predict.
 Expected<std::unique_ptr<TokenSource>> openTokens(const std::string &path,
-                                                  uint64_t sequenceLength = 1);
+                                                  uint64_t sequenceLength = 1,
+                                                  DataSplit split = DataSplit::training);
 
 } // namespace gradc::rt

@@ -265,6 +265,27 @@ TEST_F(AppTest, EvaluatesSavedWeightsAndCheckpointsAlike) {
   }
 }
 
+TEST_F(AppTest, ReadsTheSplitOfAFolder) {
+  // The folder holds data.txt and val.txt.
+  std::string both = folder.path("");
+  auto trained = runToy(train(2, {"--data", both, "--val-data", both}));
+  ASSERT_EQ(trained.exitCode, 0) << trained.err;
+  EXPECT_NE(trained.out.find("reading data.txt; left out by their names: val.txt"),
+            std::string::npos)
+      << trained.out;
+  EXPECT_NE(trained.out.find(std::to_string(readFile(data).size()) + " training tokens"),
+            std::string::npos)
+      << trained.out;
+  EXPECT_NE(trained.err.find("reading val.txt; left out by their names: data.txt"),
+            std::string::npos)
+      << trained.err;
+  std::string weights = folder.path("w");
+  ASSERT_EQ(runToy(train(2, {"--save-weights", weights})).exitCode, 0);
+  auto evaluated = runToy({"eval", "--data", both, "--json", "--init-weights", weights});
+  ASSERT_EQ(evaluated.exitCode, 0) << evaluated.err;
+  EXPECT_EQ(json::parse(evaluated.out)["tokens"], 1000);
+}
+
 TEST_F(AppTest, GeneratesTextAndIds) {
   std::string weights = folder.path("w");
   ASSERT_EQ(runToy(train(300, {"--save-weights", weights})).exitCode, 0);

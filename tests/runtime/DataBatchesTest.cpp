@@ -19,12 +19,12 @@ struct Batch {
 
 class DataBatches : public DataFixture {
 protected:
-  /// A file whose token at position p is p.
+  /// A file whose token at position p is p; a new one each time, for an older one may be mapped.
   std::shared_ptr<const TokenSource> counting(uint16_t size) {
     std::vector<uint16_t> ids(size);
     std::iota(ids.begin(), ids.end(), uint16_t(0));
-    auto source =
-        openTokens(write("c.bin", {reinterpret_cast<const char *>(ids.data()), ids.size() * 2}));
+    auto source = openTokens(write(std::to_string(++files_) + ".bin",
+                                   {reinterpret_cast<const char *>(ids.data()), ids.size() * 2}));
     EXPECT_TRUE(source.ok()) << source.status().message();
     return std::move(*source);
   }
@@ -42,6 +42,9 @@ protected:
     EXPECT_TRUE(loader.next(batch.tokens.data(), batch.targets.data()).ok());
     return batch;
   }
+
+private:
+  int files_ = 0;
 };
 
 TEST(DataPermutation, IsABijectionKeyedBySeedAndEpoch) {
@@ -170,7 +173,7 @@ TEST_F(DataBatches, ErrorsOfTheThreadSurfaceAndStay) {
   next(*batches, options);
   std::vector<int32_t> tokens(4), targets(4);
   for (int tries = 0; tries < 2; ++tries)
-    EXPECT_ERROR(batches->next(tokens.data(), targets.data()), ExitCode::userError, "c.bin",
+    EXPECT_ERROR(batches->next(tokens.data(), targets.data()), ExitCode::userError, "1.bin",
                  "token id 10", "position 10");
   EXPECT_EQ(batches->cursor(), 2u);
   batches->seek(0);

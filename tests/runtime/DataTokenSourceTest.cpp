@@ -146,5 +146,44 @@ TEST_F(DataTokenSource, AFolderOfTexts) {
   EXPECT_ERROR(openTokens(folder).status(), ExitCode::userError, "3.txt", "empty");
 }
 
+TEST_F(DataTokenSource, AFolderOfBothSplitsGivesTheOneAskedFor) {
+  // nanoGPT's names, llm.c's, and a file that names no split.
+  write("train.bin", raw<uint16_t>({1, 2}));
+  write("fineweb_train_000001.bin", raw<uint16_t>({3, 4}));
+  write("val.bin", raw<uint16_t>({5, 6}));
+  write("fineweb_val_000000.bin", raw<uint16_t>({7, 8}));
+  write("more.bin", raw<uint16_t>({9, 10}));
+  auto training = openTokens(folder, 1, DataSplit::training);
+  ASSERT_OK(training.status());
+  EXPECT_EQ(readAll(**training, 11), (std::vector<int32_t>{3, 4, 1, 2}));
+  EXPECT_EQ((*training)->choice(), folder + ": reading fineweb_train_000001.bin, train.bin; left "
+                                            "out by their names: fineweb_val_000000.bin, more.bin, "
+                                            "val.bin");
+  auto validation = openTokens(folder, 1, DataSplit::validation);
+  ASSERT_OK(validation.status());
+  EXPECT_EQ(readAll(**validation, 11), (std::vector<int32_t>{7, 8, 5, 6}));
+  // A file is read whatever its name.
+  auto file = openTokens(path("val.bin"), 1, DataSplit::training);
+  ASSERT_OK(file.status());
+  EXPECT_EQ((*file)->choice(), "");
+}
+
+TEST_F(DataTokenSource, AFolderWithoutTheSplitGivesWhatIsNotOfTheOther) {
+  write("a.txt", "ab");
+  write("evaluate-trainer.txt", "cd"); // neither word stands alone in it
+  write("VALIDATION.txt", "ef");
+  auto training = openTokens(folder, 1, DataSplit::training);
+  ASSERT_OK(training.status());
+  EXPECT_EQ(readAll(**training, 256), (std::vector<int32_t>{'a', 'b', 'c', 'd'}));
+  EXPECT_NE((*training)->choice().find("VALIDATION.txt"), std::string::npos);
+
+  write("test.bin", raw<uint16_t>({1, 2})); // where there is a .bin no .txt is read
+  EXPECT_ERROR(openTokens(folder, 1, DataSplit::training).status(), ExitCode::userError,
+               "for validation", "name a file");
+  std::filesystem::rename(path("test.bin"), path("train.bin"));
+  EXPECT_ERROR(openTokens(folder, 1, DataSplit::validation).status(), ExitCode::userError,
+               "for training", "name a file");
+}
+
 } // namespace
 } // namespace gradc::rt

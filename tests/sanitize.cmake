@@ -1,0 +1,8 @@
+# Configures, builds and tests the runtime alone under one of the sanitizers' presets.
+#   cmake -D PRESET=asan|tsan -D SOURCE=folder -D BINARY=folder -P sanitize.cmake
+foreach(command
+        "${CMAKE_COMMAND};--preset;${PRESET};-B;${BINARY}"
+        "${CMAKE_COMMAND};--build;${BINARY}"
+        "${CMAKE_CTEST_COMMAND};--test-dir;${BINARY};--output-on-failure")
+  execute_process(COMMAND ${command} WORKING_DIRECTORY ${SOURCE} COMMAND_ERROR_IS_FATAL ANY)
+endforeach()
