@@ -71,8 +71,6 @@ const char *name(NodeKind kind) {
   return "?";
 }
 
-namespace {
-
 const char *name(Dtype dtype) {
   switch (dtype) {
   case Dtype::f32:
@@ -86,6 +84,8 @@ const char *name(Dtype dtype) {
   }
   return "?";
 }
+
+namespace {
 
 const char *name(BufferKind kind) {
   switch (kind) {

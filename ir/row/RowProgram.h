@@ -28,6 +28,7 @@ enum class Dtype : uint8_t { f32, bf16, f16, i32 };
 
 /// Bytes of one element.
 int64_t byteSize(Dtype dtype);
+const char *name(Dtype dtype);
 
 /// How a buffer is indexed by (row, column).
 enum class BufferKind : uint8_t {
