@@ -248,6 +248,14 @@ llvm::FailureOr<KernelGeometry> CpuKernelLibrary::geometry(Operation *op,
   return family->geometry(op, rowStrides);
 }
 
+bool CpuKernelLibrary::emitsProduct(Operation *product) const {
+  auto isF32 = [](Value value) { return dtypeOf(value) == row::Dtype::f32; };
+  bool isPlain = !cast<nn::MatmulOp>(product).getTf32() &&
+                 llvm::all_of(product->getOperands(), isF32) &&
+                 llvm::all_of(product->getResults(), isF32);
+  return products == Products::generated || !isPlain;
+}
+
 int64_t CpuKernelLibrary::gemmWorkspaceBytes(int64_t m, int64_t n, int64_t k) const {
   return rt::gemmWorkspaceBytes(m, n, k);
 }
