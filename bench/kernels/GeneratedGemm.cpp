@@ -46,6 +46,10 @@ const Shape shapes[] = {
     {"attention QK'", 256, 256, 64, false, true, 48, 12},
     {"attention PV", 256, 64, 256, false, false, 48, 12},
     {"attention dV", 256, 64, 256, true, false, 48, 12},
+    // Of generating, not of a step: B is read once.
+    {"token qkv", 1, 2304, 768, false, false, 1, 0},
+    {"token fc2", 1, 768, 3072, false, false, 1, 0},
+    {"token head", 1, 50257, 768, false, true, 1, 0},
 };
 
 /// Of all three matrices; the first is what the others are compared with.

@@ -2,6 +2,7 @@
 #include "codegen/cpu/Gemm.h"
 
 #include "codegen/cpu/GemmBlock.h"
+#include "codegen/cpu/GemmThin.h"
 #include "codegen/cpu/GemmTiling.h"
 
 using namespace mlir;
@@ -19,10 +20,6 @@ private:
   void openTask();
   Value scratch(int64_t count, int64_t width);
   Value element(Value matrix, const GemmSpec::Matrix &strides, Value row, Value column);
-  PackFormat format(const GemmSpec::Matrix &matrix, bool transposed) const {
-    return {transposed, matrix.dtype,
-            matrix.dtype == row::Dtype::f32 ? spec.roundInputs : InputRounding::none};
-  }
   PackSource sourceA(Value first, Value firstRow);
   PackSource sourceB(Value first);
   FetchAhead ahead(const PackSource &source, Value part, int64_t parts);
@@ -83,14 +80,14 @@ Value sizeWithin(KernelBuilder &k, Value first, Value end, int64_t most) {
 /// A block of rows of A, or the columns of B, in the slice at `first`; of no size behind the end.
 PackSource GemmEmitter::sourceA(Value first, Value firstRow) {
   bool transposed = spec.a.columnStride == 1;
-  return {format(spec.a, transposed), element(a, spec.a, k.add(row, firstRow), first),
+  return {packFormat(spec, spec.a, transposed), element(a, spec.a, k.add(row, firstRow), first),
           transposed ? spec.a.rowStride : spec.a.columnStride,
           sizeWithin(k, first, k.index(spec.k), tiling.depth),
           sizeWithin(k, firstRow, rows, tiling.blockRows)};
 }
 PackSource GemmEmitter::sourceB(Value first) {
   bool transposed = spec.b.columnStride != 1;
-  return {format(spec.b, transposed), element(b, spec.b, first, column),
+  return {packFormat(spec, spec.b, transposed), element(b, spec.b, first, column),
           transposed ? spec.b.columnStride : spec.b.rowStride,
           sizeWithin(k, first, k.index(spec.k), tiling.depth), columns};
 }
@@ -134,7 +131,10 @@ void GemmEmitter::slice(Value first) {
 func::FuncOp emitGemm(ModuleOp module, llvm::StringRef name, const GemmSpec &spec,
                       const CpuTarget &target) {
   KernelBuilder k(module, name, target);
-  GemmEmitter(k, spec).emit();
+  if (isThin(spec))
+    emitThinProduct(k, spec);
+  else
+    GemmEmitter(k, spec).emit();
   return k.finish();
 }
 

@@ -23,10 +23,6 @@ constexpr int64_t lineBytes = 64;
 /// How many steps ahead a copy fetches what it reads.
 constexpr int64_t stepsAhead = 8;
 
-void prefetch(KernelBuilder &k, Value address) {
-  LLVM::Prefetch::create(k.builder(), k.location(), address, /*rw=*/0, /*hint=*/3, /*cache=*/1);
-}
-
 /// Half a unit of tf32 (one less where the kept part is even) carries exactly when the number is to
 /// be rounded up. The carry would turn some NaNs into zeros.
 Value roundToTf32(KernelBuilder &k, Value x) {
@@ -43,6 +39,24 @@ Value roundToTf32(KernelBuilder &k, Value x) {
                                      constant(-(1 << droppedBits)));
   return k.select(k.isNan(x), x, arith::BitcastOp::create(b, loc, k.vectorType(), kept));
 }
+
+} // namespace
+
+PackFormat packFormat(const GemmSpec &spec, const GemmSpec::Matrix &operand, bool transposed) {
+  bool isF32 = operand.dtype == row::Dtype::f32;
+  return {transposed, operand.dtype, isF32 ? spec.roundInputs : InputRounding::none};
+}
+
+Value loadOperand(KernelBuilder &k, const PackFormat &format, Value address, Value mask) {
+  Value x = k.v.loadVector(format.dtype, address, mask);
+  return format.rounding == InputRounding::tf32 ? roundToTf32(k, x) : x;
+}
+
+void prefetch(KernelBuilder &k, Value address) {
+  LLVM::Prefetch::create(k.builder(), k.location(), address, /*rw=*/0, /*hint=*/3, /*cache=*/1);
+}
+
+namespace {
 
 /// Prints the body of one of the packing functions.
 class PackEmitter {
@@ -65,7 +79,7 @@ private:
   Value source(Value base, int64_t elements) {
     return k.v.elementPointer(format.dtype, base, elements);
   }
-  Value load(Value address, Value mask);
+  Value load(Value address, Value mask) { return loadOperand(k, format, address, mask); }
   /// Calls body(first row of the panel, address of the panel) for the panels of [low, high), where
   /// low begins a panel.
   void forPanels(Value low, Value high, llvm::function_ref<void(Value, Value)> body);
@@ -78,11 +92,6 @@ private:
   int64_t width;
   Value depth, count, stride, from, to, padded;
 };
-
-Value PackEmitter::load(Value address, Value mask) {
-  Value x = k.v.loadVector(format.dtype, address, mask);
-  return format.rounding == InputRounding::tf32 ? roundToTf32(k, x) : x;
-}
 
 void PackEmitter::forPanels(Value low, Value high, llvm::function_ref<void(Value, Value)> body) {
   Value next = panelStride(k, width, padded);

@@ -31,6 +31,15 @@ struct PackFormat {
   InputRounding rounding;
 };
 
+PackFormat packFormat(const GemmSpec &spec, const GemmSpec::Matrix &operand, bool transposed);
+
+/// A vector of an operand in f32, rounded as its format says; masked lanes are 0.
+mlir::Value loadOperand(KernelBuilder &k, const PackFormat &format, mlir::Value address,
+                        mlir::Value mask);
+
+/// Brings a line towards the first cache.
+void prefetch(KernelBuilder &k, mlir::Value address);
+
 /// Where an operand comes from: element (step, i) at from[step * stride + i] or, when
 /// `transposed`, at from[i * stride + step].
 struct PackSource {

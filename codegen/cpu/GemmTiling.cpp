@@ -1,5 +1,6 @@
 // See GemmTiling.h.
 #include "codegen/cpu/GemmTiling.h"
+#include "codegen/cpu/GemmThin.h"
 
 #include "llvm/Support/FormatVariadic.h"
 
@@ -110,6 +111,8 @@ GemmTiling gemmTiling(const GemmSpec &s) {
 }
 
 int64_t gemmTaskCount(const GemmSpec &spec) {
+  if (isThin(spec))
+    return spec.batch * ceilDiv(spec.n, thinColumns(spec));
   GemmTiling tiling = gemmTiling(spec);
   return spec.batch * tiling.rowParts * tiling.columnParts;
 }
