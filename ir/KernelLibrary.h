@@ -24,8 +24,8 @@ public:
   virtual llvm::FailureOr<KernelGeometry> geometry(mlir::Operation *op,
                                                    llvm::ArrayRef<int64_t> rowStrides) const = 0;
 
-  /// Whether matrix products are kernels of this target too; else the runtime's library makes them.
-  virtual bool emitsProducts() const = 0;
+  /// Whether this matrix product is a kernel of this target too; else the runtime's library makes it.
+  virtual bool emitsProduct(mlir::Operation *product) const = 0;
 
   /// Bytes in which the library repacks operands of an m x k times k x n product; 0 for none.
   virtual int64_t gemmWorkspaceBytes(int64_t m, int64_t n, int64_t k) const = 0;

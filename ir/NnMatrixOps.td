@@ -13,23 +13,29 @@ def Nn_MatmulOp : Nn_ComputeOp<"matmul", [Differentiable, RunsLow, ModelCost,
   let summary = "Matrix product, with transposes, batches and an accumulator";
   let description = [{
     `result = op(lhs) · op(rhs) [+ accumulator]` on the last two dimensions, op being the transpose
-    where asked for; leading dimensions are batches and equal. Sums in f32.
+    where asked for; leading dimensions are batches and equal. lhs and rhs are of one element type;
+    the result is of f32 or of theirs. Sums in f32, rounded to the result once; an accumulator is
+    therefore f32, like its result. `tf32`: operands, of f32, are rounded to 10 bits of mantissa
+    (nearest, ties to even) as they are read. Reference values are exact: the interpreter, which
+    rounds nothing, ignores it.
 
     ```mlir
     %y = nn.matmul %x, %w transpose_rhs : tensor<8x64xf32>, tensor<96x64xf32> -> tensor<8x96xf32>
     %g = nn.matmul %x, %dy transpose_lhs acc %g0
         : tensor<8x64xf32>, tensor<8x96xf32> -> tensor<64x96xf32>
+    %z = nn.matmul %a, %b : tensor<8x64xbf16>, tensor<64x96xbf16> -> tensor<8x96xf32>
     ```
   }];
   let arguments = (ins Nn_Float:$lhs, Nn_Float:$rhs, Optional<Nn_Float>:$accumulator,
-                       UnitAttr:$transpose_lhs, UnitAttr:$transpose_rhs);
+                       UnitAttr:$transpose_lhs, UnitAttr:$transpose_rhs, UnitAttr:$tf32);
   let results = (outs Nn_Float:$result);
   let assemblyFormat = [{
     $lhs `,` $rhs (`transpose_lhs` $transpose_lhs^)? (`transpose_rhs` $transpose_rhs^)?
-    (`acc` $accumulator^ `:` type($accumulator) )? attr-dict `:` type($lhs) `,` type($rhs) `->` type($result)
+    (`tf32` $tf32^)? (`acc` $accumulator^ `:` type($accumulator) )? attr-dict `:` type($lhs) `,` type($rhs) `->` type($result)
   }];
+  // The result has the element type of lhs.
   let builders = [OpBuilder<(ins "::mlir::Value":$lhs, "::mlir::Value":$rhs, "bool":$transposeLhs,
-                                 "bool":$transposeRhs)>];
+                                 "bool":$transposeRhs, CArg<"bool", "false">:$tf32)>];
   let hasVerifier = 1;
   let hasCanonicalizer = 1;
 }
@@ -123,7 +129,8 @@ def Nn_RopeOp : Nn_KernelOp<"rope", [Differentiable, Precision, Cost,
 def Nn_EmbeddingOp : Nn_KernelOp<"embedding", [Differentiable, Precision, Cost, Fusion]> {
   let summary = "Rows of a table";
   let description = [{
-    `result[n] = table[indices[n]]`; a negative index gives a row of zeros.
+    `result[n] = table[indices[n]]`; a negative index gives a row of zeros. The result may be of
+    another float type than the table.
 
     ```mlir
     %x = nn.embedding %tokens, %table : tensor<8xi32>, tensor<97x64xf32> -> tensor<8x64xf32>
@@ -139,10 +146,12 @@ def Nn_EmbeddingGradOp : Nn_KernelOp<"embedding_grad", [Precision, Cost,
     DeclareOpInterfaceMethods<FusionOpInterface, ["getInPlaceOperand", "absorbSum", "getAccumulatorOperand"]>]> {
   let summary = "Gradient of embedding by its table";
   let description = [{
-    `result[indices[n]] += gradient[n]`, n in order, on zeros or on `accumulator`.
+    `result[indices[n]] += gradient[n]`, n in order, on zeros or on `accumulator`. The sums are f32
+    whatever the gradient's type.
   }];
-  let arguments = (ins Nn_Index:$indices, Nn_Float:$gradient, Optional<Nn_Float>:$accumulator);
-  let results = (outs Nn_Float:$result);
+  let arguments = (ins Nn_Index:$indices, Nn_Float:$gradient,
+                       Optional<Nn_TensorOf<[F32]>>:$accumulator);
+  let results = (outs Nn_TensorOf<[F32]>:$result);
   let assemblyFormat = [{
     $indices `,` $gradient (`acc` $accumulator^ `:` type($accumulator))? attr-dict
     `:` type($indices) `,` type($gradient) `->` type($result)

@@ -179,7 +179,7 @@ def Nn_SquareSumsOp : Nn_KernelOp<"square_sums", [Fusion, Cost, StaysFull]> {
     %p = nn.square_sums %g : tensor<768x768xf32> -> tensor<36xf32>
     ```
   }];
-  let arguments = (ins Nn_Float:$input);
+  let arguments = (ins Nn_TensorOf<[F32]>:$input);
   let results = (outs Nn_TensorOf<[F32]>:$result);
   let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
   let hasVerifier = 1;

@@ -1,5 +1,6 @@
-// The matrix products of GPT-2 124M at 1024 tokens as generated kernels: GFLOP/s and the share of
-// the machine's peak, which is measured before and after each shape, as other load moves both.
+// The matrix products of GPT-2 124M at 1024 tokens as generated kernels, all f32 and all bf16:
+// GFLOP/s and the share of the machine's f32 peak, which is measured before and after each shape,
+// as other load moves all of them.
 // Usage: bench_generatedgemm [threads [name part]].
 #include "codegen/cpu/Gemm.h"
 #include "codegen/cpu/LoadedKernel.h"
@@ -12,6 +13,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <vector>
 
 using namespace gradc;
 
@@ -44,17 +46,23 @@ const Shape shapes[] = {
     {"attention QK'", 256, 256, 64, false, true, 48, 12},
     {"attention PV", 256, 64, 256, false, false, 48, 12},
     {"attention dV", 256, 64, 256, true, false, 48, 12},
+    // Of generating, not of a step: B is read once.
+    {"token qkv", 1, 2304, 768, false, false, 1, 0},
+    {"token fc2", 1, 768, 3072, false, false, 1, 0},
+    {"token head", 1, 50257, 768, false, true, 1, 0},
 };
+
+/// Of all three matrices; the first is what the others are compared with.
+constexpr row::Dtype dtypes[] = {row::Dtype::f32, row::Dtype::bf16};
 
 double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-codegen::GemmSpec::Matrix matrix(int64_t rows, int64_t columns, bool transposed) {
-  return {transposed ? 1 : columns, transposed ? rows : 1, rows * columns};
-}
-
-codegen::GemmSpec specOf(const Shape &shape) {
+codegen::GemmSpec specOf(const Shape &shape, row::Dtype dtype) {
+  auto matrix = [&](int64_t rows, int64_t columns, bool transposed) -> codegen::GemmSpec::Matrix {
+    return {transposed ? 1 : columns, transposed ? rows : 1, rows * columns, dtype};
+  };
   codegen::GemmSpec spec;
   spec.m = shape.m, spec.n = shape.n, spec.k = shape.k, spec.batch = shape.batch;
   spec.a = matrix(shape.m, shape.k, shape.aTransposed);
@@ -72,21 +80,63 @@ codegen::LoadedKernel compile(const codegen::GemmSpec &spec) {
       }));
 }
 
-/// Best seconds of several runs, about 0.4 s in all.
-double bestSeconds(rt::ThreadPool &pool, const codegen::LoadedKernel &kernel,
-                   const codegen::GemmSpec &spec, float *memory) {
-  float *a = memory, *b = a + spec.batch * spec.m * spec.k, *c = b + spec.batch * spec.k * spec.n;
-  void *buffers[] = {a, b, c};
-  int64_t tasks = gemmTaskCount(spec);
-  double best = 1e9, total = 0;
-  for (int run = 0; run < 50 && (run < 3 || total < 0.4); ++run) {
-    double begin = now();
-    pool.parallelFor(tasks, [&](int64_t task, int) { kernel.function()(buffers, 0, task); });
-    double seconds = now() - begin;
-    best = std::min(best, seconds);
-    total += seconds;
-  }
+/// Best seconds of each kernel over several runs, about 0.4 s in all: the kernels take turns, so
+/// that other load slows all of them.
+std::vector<double> bestSeconds(rt::ThreadPool &pool, const std::vector<codegen::GemmSpec> &specs,
+                                const std::vector<codegen::LoadedKernel> &kernels,
+                                std::byte *memory) {
+  std::vector<double> best(specs.size(), 1e9);
+  double total = 0;
+  for (int run = 0; run < 50 && (run < 3 || total < 0.4 * double(specs.size())); ++run)
+    for (size_t i = 0; i < specs.size(); ++i) {
+      const codegen::GemmSpec &spec = specs[i];
+      std::byte *b = memory + spec.batch * spec.m * spec.k * row::byteSize(spec.a.dtype);
+      std::byte *c = b + spec.batch * spec.k * spec.n * row::byteSize(spec.b.dtype);
+      void *buffers[] = {memory, b, c};
+      double begin = now();
+      pool.parallelFor(gemmTaskCount(spec),
+                       [&](int64_t task, int) { kernels[i].function()(buffers, 0, task); });
+      double seconds = now() - begin;
+      best[i] = std::min(best[i], seconds);
+      total += seconds;
+    }
   return best;
+}
+
+/// What a step takes in the products measured so far, by type.
+struct Total {
+  double flops = 0, peakFlops = 0;
+  std::vector<double> seconds = std::vector<double>(std::size(dtypes), 0.0);
+};
+
+bool measureShape(const Shape &shape, rt::ThreadPool &pool, int threads, std::byte *memory,
+                  Total &total) {
+  std::vector<codegen::GemmSpec> specs;
+  std::vector<codegen::LoadedKernel> kernels;
+  for (row::Dtype dtype : dtypes) {
+    specs.push_back(specOf(shape, dtype));
+    kernels.push_back(compile(specs.back()));
+  }
+  auto before = rt::measurePeak(threads);
+  std::vector<double> seconds = bestSeconds(pool, specs, kernels, memory);
+  auto after = rt::measurePeak(threads);
+  if (!before || !after)
+    return false;
+  double peak = std::max(before->flopsPerSecond, after->flopsPerSecond);
+  double flops = 2.0 * double(shape.batch * shape.m * shape.n) * double(shape.k);
+  std::printf("%-14s %6lld x %6lld x %6lld %3lld heads, peak %6.1f:", shape.name,
+              (long long)shape.m, (long long)shape.n, (long long)shape.k, (long long)shape.batch,
+              peak / 1e9);
+  for (size_t i = 0; i < specs.size(); ++i) {
+    std::printf("  %s %6.1f GFLOP/s %5.1f %% %4lld tasks", row::name(dtypes[i]),
+                flops / seconds[i] / 1e9, 100 * flops / seconds[i] / peak,
+                (long long)gemmTaskCount(specs[i]));
+    total.seconds[i] += seconds[i] * double(shape.calls);
+  }
+  std::printf("\n");
+  total.flops += flops * double(shape.calls);
+  total.peakFlops += peak * seconds[0] * double(shape.calls);
+  return true;
 }
 
 int measure(int threads, const char *part) {
@@ -99,35 +149,20 @@ int measure(int threads, const char *part) {
     std::fprintf(stderr, "error: %s\n", memory.status().message().c_str());
     return int(memory.status().code());
   }
+  // As bf16, each of these is itself and a zero.
   auto *values = reinterpret_cast<float *>(memory->data());
   for (int64_t i = 0; i < bytes / 4; ++i)
     values[i] = float(i % 13 - 6) * 0.125f;
-  double allFlops = 0, allSeconds = 0, peakFlops = 0, compileSeconds = 0;
-  for (const Shape &shape : shapes) {
-    if (!std::strstr(shape.name, part))
-      continue;
-    codegen::GemmSpec spec = specOf(shape);
-    double begin = now();
-    codegen::LoadedKernel kernel = compile(spec);
-    compileSeconds += now() - begin;
-    auto before = rt::measurePeak(threads);
-    double seconds = bestSeconds(**pool, kernel, spec, values);
-    auto after = rt::measurePeak(threads);
-    if (!before || !after)
-      return int((before ? after : before).status().code());
-    double peak = std::max(before->flopsPerSecond, after->flopsPerSecond);
-    double flops = 2.0 * double(shape.batch * shape.m * shape.n) * double(shape.k);
-    std::printf("%-14s %6lld x %6lld x %6lld %3lld heads %4lld tasks %8.1f of %6.1f GFLOP/s %5.1f "
-                "%%\n",
-                shape.name, (long long)shape.m, (long long)shape.n, (long long)shape.k,
-                (long long)shape.batch, (long long)gemmTaskCount(spec), flops / seconds / 1e9,
-                peak / 1e9, 100 * flops / seconds / peak);
-    allFlops += flops * double(shape.calls);
-    allSeconds += seconds * double(shape.calls);
-    peakFlops += peak * seconds * double(shape.calls);
-  }
-  std::printf("a step         %.1f GFLOP/s, %.1f %% of the peak; compiled in %.2f s\n",
-              allFlops / allSeconds / 1e9, 100 * allFlops / peakFlops, compileSeconds);
+  Total total;
+  for (const Shape &shape : shapes)
+    if (std::strstr(shape.name, part) &&
+        !measureShape(shape, **pool, threads, memory->data(), total))
+      return 1;
+  for (size_t i = 0; i < std::size(dtypes); ++i)
+    std::printf("a step of %s: %.1f GFLOP/s, %.2f times the rate of f32, %.1f %% of the peak\n",
+                row::name(dtypes[i]), total.flops / total.seconds[i] / 1e9,
+                total.seconds[0] / total.seconds[i],
+                100 * total.flops / total.peakFlops * total.seconds[0] / total.seconds[i]);
   return 0;
 }
 

@@ -7,11 +7,20 @@
 using namespace mlir;
 namespace gradc::codegen {
 
-static std::string verifySizes(int64_t vocab, int64_t channels) {
-  return vocab < 1 || channels < 1 ? "embedding: expected positive sizes" : "";
+static std::string verifySpec(int64_t vocab, int64_t channels,
+                              std::initializer_list<row::Dtype> dtypes) {
+  if (vocab < 1 || channels < 1)
+    return "embedding: expected positive sizes";
+  if (llvm::is_contained(dtypes, row::Dtype::i32))
+    return "embedding: expected f32, bf16 or f16, got: i32";
+  return "";
 }
-std::string verify(const EmbeddingSpec &s) { return verifySizes(s.vocab, s.channels); }
-std::string verify(const EmbeddingGradientSpec &s) { return verifySizes(s.vocab, s.channels); }
+std::string verify(const EmbeddingSpec &s) {
+  return verifySpec(s.vocab, s.channels, {s.table, s.out});
+}
+std::string verify(const EmbeddingGradientSpec &s) {
+  return verifySpec(s.vocab, s.channels, {s.dy});
+}
 
 int64_t taskCount(const EmbeddingSpec &, int64_t extent) {
   return (extent + embeddingRowsPerTask - 1) / embeddingRowsPerTask;
@@ -26,12 +35,13 @@ int64_t embeddingFlops(const EmbeddingGradientSpec &s, int64_t extent) {
 }
 
 int64_t embeddingBytes(const EmbeddingSpec &s, int64_t extent) {
-  return 4 * extent * (2 * s.channels + 1);
+  return extent * ((row::byteSize(s.table) + row::byteSize(s.out)) * s.channels + 4);
 }
 int64_t embeddingBytes(const EmbeddingGradientSpec &s, int64_t extent) {
   // Rows that are added to are read and written; without `accumulate` all are written as well.
   int64_t touched = std::min(extent, s.vocab), written = s.accumulate ? 0 : s.vocab;
-  return 4 * (extent * (s.channels + 1) + (2 * touched + written) * s.channels);
+  int64_t read = extent * (row::byteSize(s.dy) * s.channels + 4);
+  return read + 4 * (2 * touched + written) * s.channels;
 }
 
 /// body(column, count) for the vectors of [first, end), the last with `count` live lanes or fewer:
@@ -53,17 +63,21 @@ func::FuncOp emitEmbedding(ModuleOp module, StringRef name, const EmbeddingSpec 
   Value end = k.minimum(k.add(first, embeddingRowsPerTask), k.extent());
   Value zero = k.index(0), channels = k.index(spec.channels);
   k.forRange(first, end, 1, [&](Value i) {
-    Value token = k.loadInt(k.at(tokens, i)), to = k.at(out, k.mul(i, spec.channels));
+    Value token = k.loadInt(k.at(tokens, i));
+    Value to = k.v.elementPointer(spec.out, out, k.mul(i, spec.channels));
     auto write = [&](llvm::function_ref<Value(Value column, int64_t count)> value) {
       forColumns(k, zero, channels, spec.channels, [&](Value column, int64_t count) {
-        k.storeFirst(value(column, count), k.at(to, column), count);
+        k.storeFirst(value(column, count), k.v.elementPointer(spec.out, to, column), count,
+                     spec.out);
       });
     };
     k.ifTrue(
         k.less(token, zero), [&] { write([&](Value, int64_t) { return k.reals(0); }); },
         [&] {
-          Value row = k.at(table, k.mul(token, spec.channels));
-          write([&](Value column, int64_t count) { return k.loadFirst(k.at(row, column), count); });
+          Value row = k.v.elementPointer(spec.table, table, k.mul(token, spec.channels));
+          write([&](Value column, int64_t count) {
+            return k.loadFirst(k.v.elementPointer(spec.table, row, column), count, spec.table);
+          });
         });
   });
   return k.finish();
@@ -90,11 +104,11 @@ func::FuncOp emitEmbeddingGradient(ModuleOp module, StringRef name,
         k.less(token, k.index(0)), [] {},
         [&] {
           Value row = k.at(out, k.mul(token, spec.channels));
-          Value from = k.at(dy, k.mul(i, spec.channels));
+          Value from = k.v.elementPointer(spec.dy, dy, k.mul(i, spec.channels));
           columns([&](Value column, int64_t count) {
             Value place = k.at(row, column);
-            Value sum = k.v.add(k.loadFirst(place, count), k.loadFirst(k.at(from, column), count));
-            k.storeFirst(sum, place, count);
+            Value x = k.loadFirst(k.v.elementPointer(spec.dy, from, column), count, spec.dy);
+            k.storeFirst(k.v.add(k.loadFirst(place, count), x), place, count);
           });
         });
   });

@@ -1,15 +1,16 @@
 // Token embedding: rows of a table by token, and its gradient.
 //
-// Forward, buffers: tokens i32 [N], table f32 [V, C], out f32 [N, C]; a task handles
-// embeddingRowsPerTask tokens. Gradient, buffers: tokens i32 [N], dy f32 [N, C], out f32 [V, C]; a
-// task owns a range of columns and adds the rows of dy in their order, so that nothing depends on
-// which thread runs it. The extent is N.
+// Forward, buffers: tokens i32 [N], table [V, C], out [N, C], the last two f32, bf16 or f16, each
+// its own; a task handles embeddingRowsPerTask tokens. Gradient, buffers: tokens i32 [N], dy [N, C]
+// of any of these types, out f32 [V, C]; a task owns a range of columns and adds the rows of dy in
+// their order, so that nothing depends on which thread runs it. The extent is N.
 //
 // A negative token gives a row of zeros and no gradient. Tokens must be below V: whoever reads the
 // data checks that.
 #pragma once
 
 #include "codegen/cpu/Target.h"
+#include "ir/row/RowProgram.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -22,6 +23,7 @@ namespace gradc::codegen {
 struct EmbeddingSpec {
   int64_t vocab = 0;    ///< V
   int64_t channels = 0; ///< C
+  row::Dtype table = row::Dtype::f32, out = row::Dtype::f32;
   bool operator==(const EmbeddingSpec &) const = default;
 };
 
@@ -29,6 +31,7 @@ struct EmbeddingGradientSpec {
   int64_t vocab = 0;
   int64_t channels = 0;
   bool accumulate = false; ///< adds to what out holds; else all of out is written
+  row::Dtype dy = row::Dtype::f32;
   bool operator==(const EmbeddingGradientSpec &) const = default;
 };
 

@@ -2,6 +2,7 @@
 #include "codegen/cpu/Gemm.h"
 
 #include "codegen/cpu/GemmBlock.h"
+#include "codegen/cpu/GemmThin.h"
 #include "codegen/cpu/GemmTiling.h"
 
 using namespace mlir;
@@ -32,6 +33,7 @@ private:
   Value row, column;   ///< first of the task
   Value rows, columns; ///< of the task
   Value packedA, packedB;
+  Value heldSums; ///< all that the task holds; C's address where it holds none
 };
 
 void GemmEmitter::openTask() {
@@ -42,9 +44,12 @@ void GemmEmitter::openTask() {
   column = k.mul(k.remainder(rest, tiling.columnParts), tiling.columns);
   rows = k.minimum(k.sub(k.index(spec.m), row), tiling.rows);
   columns = k.minimum(k.sub(k.index(spec.n), column), tiling.columns);
-  a = k.at(k.buffer(0), k.mul(batch, spec.a.batchStride));
-  b = k.at(k.buffer(1), k.mul(batch, spec.b.batchStride));
-  c = k.at(k.buffer(2), k.mul(batch, spec.c.batchStride));
+  auto ofBatch = [&](int buffer, const GemmSpec::Matrix &matrix) {
+    return k.v.elementPointer(matrix.dtype, k.buffer(buffer), k.mul(batch, matrix.batchStride));
+  };
+  a = ofBatch(0, spec.a);
+  b = ofBatch(1, spec.b);
+  c = ofBatch(2, spec.c);
 }
 
 /// Room for `count` rows of A, or columns of B, in panels.
@@ -55,13 +60,16 @@ Value GemmEmitter::scratch(int64_t count, int64_t width) {
 }
 
 Value GemmEmitter::element(Value matrix, const GemmSpec::Matrix &strides, Value row, Value column) {
-  return k.at(matrix, k.add(k.mul(row, strides.rowStride), k.mul(column, strides.columnStride)));
+  return k.v.elementPointer(
+      strides.dtype, matrix,
+      k.add(k.mul(row, strides.rowStride), k.mul(column, strides.columnStride)));
 }
 
 void GemmEmitter::emit() {
   openTask();
   packedA = scratch(tiling.blockRows, tile.rows);
   packedB = scratch(tiling.columns, tile.bStride);
+  heldSums = holdsSums(spec) ? k.stack(tiling.rows * tiling.columns) : c;
   k.forRange(0, spec.k, tiling.depth, [&](Value first) { slice(first); });
 }
 
@@ -72,24 +80,27 @@ Value sizeWithin(KernelBuilder &k, Value first, Value end, int64_t most) {
 /// A block of rows of A, or the columns of B, in the slice at `first`; of no size behind the end.
 PackSource GemmEmitter::sourceA(Value first, Value firstRow) {
   bool transposed = spec.a.columnStride == 1;
-  return {element(a, spec.a, k.add(row, firstRow), first),
-          transposed ? spec.a.rowStride : spec.a.columnStride, transposed,
+  return {packFormat(spec, spec.a, transposed), element(a, spec.a, k.add(row, firstRow), first),
+          transposed ? spec.a.rowStride : spec.a.columnStride,
           sizeWithin(k, first, k.index(spec.k), tiling.depth),
           sizeWithin(k, firstRow, rows, tiling.blockRows)};
 }
 PackSource GemmEmitter::sourceB(Value first) {
   bool transposed = spec.b.columnStride != 1;
-  return {element(b, spec.b, first, column), transposed ? spec.b.columnStride : spec.b.rowStride,
-          transposed, sizeWithin(k, first, k.index(spec.k), tiling.depth), columns};
+  return {packFormat(spec, spec.b, transposed), element(b, spec.b, first, column),
+          transposed ? spec.b.columnStride : spec.b.rowStride,
+          sizeWithin(k, first, k.index(spec.k), tiling.depth), columns};
 }
 
 /// One of `parts` parts of a source.
 FetchAhead GemmEmitter::ahead(const PackSource &source, Value part, int64_t parts) {
-  Value lines = source.transposed ? source.count : source.depth;
-  Value length = source.transposed ? source.depth : source.count;
+  int64_t bytes = row::byteSize(source.format.dtype);
+  Value lines = source.format.transposed ? source.count : source.depth;
+  Value length = source.format.transposed ? source.depth : source.count;
   Value start = k.divide(k.mul(lines, part), parts);
   Value end = k.divide(k.mul(lines, k.add(part, 1)), parts);
-  return {k.at(source.from, k.mul(start, source.stride)), source.stride, k.sub(end, start), length};
+  Value from = k.v.elementPointer(source.format.dtype, source.from, k.mul(start, source.stride));
+  return {from, source.stride * bytes, k.sub(end, start), k.mul(length, bytes)};
 }
 
 void GemmEmitter::slice(Value first) {
@@ -99,6 +110,7 @@ void GemmEmitter::slice(Value first) {
       arith::ConstantOp::create(k.builder(), k.location(), k.builder().getBoolAttr(true));
   Value accumulate = spec.accumulate ? always : k.less(k.index(0), first);
   Value nextFirst = k.add(first, tiling.depth);
+  Value isLast = k.less(k.index(spec.k - 1), nextFirst);
   int64_t blocks = (tiling.rows + tiling.blockRows - 1) / tiling.blockRows;
   k.forRange(0, rows, tiling.blockRows, [&](Value i) {
     PackSource block = sourceA(first, i);
@@ -106,9 +118,10 @@ void GemmEmitter::slice(Value first) {
     Value nextRow = k.add(i, tiling.blockRows), more = k.less(nextRow, rows);
     PackSource next =
         sourceA(k.select(more, first, nextFirst), k.select(more, nextRow, k.index(0)));
+    HeldSums held{k.at(heldSums, k.mul(i, tiling.columns)), isLast};
     callGemmBlock(k, {paddedDepth(k, sliceB.depth), block.count, columns, packedA, packedB,
-                      element(c, spec.c, k.add(row, i), column), spec.c.rowStride, accumulate,
-                      ahead(next, k.index(0), 1),
+                      element(c, spec.c, k.add(row, i), column), spec.c.rowStride, spec.c.dtype,
+                      accumulate, held, ahead(next, k.index(0), 1),
                       ahead(sourceB(nextFirst), k.divide(i, tiling.blockRows), blocks)});
   });
 }
@@ -118,7 +131,10 @@ void GemmEmitter::slice(Value first) {
 func::FuncOp emitGemm(ModuleOp module, llvm::StringRef name, const GemmSpec &spec,
                       const CpuTarget &target) {
   KernelBuilder k(module, name, target);
-  GemmEmitter(k, spec).emit();
+  if (isThin(spec))
+    emitThinProduct(k, spec);
+  else
+    GemmEmitter(k, spec).emit();
   return k.finish();
 }
 

@@ -1,4 +1,4 @@
-// Matrix products C (+)= A B in f32, as kernels of fixed shapes.
+// Matrix products C (+)= A B as kernels of fixed shapes, with sums in f32.
 //
 // A task owns a block of C. For every slice of the depth it packs its columns of B and, a block of
 // rows at a time, its rows of A into panels on the stack: the elements that one step of a register
@@ -11,11 +11,18 @@
 // Packing and the tiles are functions that all products of a module share; what is printed for one
 // product is a handful of calls.
 //
-// Every element of C is the sum over the slices, in order, of sums over a slice's depth in order:
-// the same bits for any order of the tasks and any number of threads.
+// Operands in bf16 or f16 are widened as they are packed. Between two slices the sums wait in C; a
+// C that is narrower than f32 cannot hold them, so they wait in f32 on the task's stack, and each
+// is rounded once, to nearest even, behind the last slice.
+//
+// A C of four rows or fewer is made without packing (GemmThin.h).
+//
+// Every other element of C is the sum over the slices, in order, of sums over a slice's depth in
+// order: the same bits for any order of the tasks and any number of threads.
 #pragma once
 
 #include "codegen/cpu/Target.h"
+#include "ir/row/RowProgram.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -25,21 +32,27 @@
 
 namespace gradc::codegen {
 
+/// What f32 operands are rounded to as they are packed: `tf32` keeps f32's exponent and 10 bits of
+/// the mantissa (nearest, ties to even). A NaN stays one; a number too large becomes infinite.
+enum class InputRounding : uint8_t { none, tf32 };
+
 /// C is m x n, A is m x k, B is k x n, all of them `batch` times.
 struct GemmSpec {
   /// Strides in elements. A batch stride of 0 uses the same matrix again, for A and B.
   struct Matrix {
     int64_t rowStride = 0, columnStride = 1, batchStride = 0;
+    row::Dtype dtype = row::Dtype::f32; ///< f32, bf16 or f16, each matrix its own
     bool operator==(const Matrix &) const = default;
   };
   int64_t m = 0, n = 0, k = 0, batch = 1;
   Matrix a, b;             ///< one of the two strides is 1
   Matrix c;                ///< the column stride is 1
-  bool accumulate = false; ///< C += A B, else C is only written
+  bool accumulate = false; ///< C += A B, else C is only written; of C in f32 alone
+  InputRounding roundInputs = InputRounding::none;
   bool operator==(const GemmSpec &) const = default;
 };
 
-/// Empty, or what is wrong with the spec: its sizes or strides.
+/// Empty, or what is wrong with the spec: its sizes, strides or types.
 std::string verify(const GemmSpec &spec);
 
 /// Tasks of the kernel; a function of the spec alone, the same for every target.

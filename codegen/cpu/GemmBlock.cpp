@@ -18,14 +18,20 @@ TileSpec gemmTile(const CpuTarget &target) {
 
 namespace {
 
+/// Bytes that one prefetch brings.
+constexpr int64_t lineBytes = 64;
+
 /// Prints the body of the function of blocks.
 class BlockEmitter {
 public:
-  explicit BlockEmitter(KernelBuilder &k)
-      : k(k), tile(gemmTile(k.target())), tileColumns(tile.bStride), depth(k.parameter(0)),
-        rows(k.parameter(1)), columns(k.parameter(2)), a(k.parameter(3)), b(k.parameter(4)),
-        c(k.parameter(5)), cStride(k.parameter(6)), accumulate(k.parameter(7)),
-        ahead{fetchAhead(8), fetchAhead(12)}, partial(k.stack(tile.rows * tileColumns)) {}
+  BlockEmitter(KernelBuilder &k, row::Dtype dtype)
+      : k(k), tile(gemmTile(k.target())), tileColumns(tile.bStride), dtype(dtype),
+        depth(k.parameter(0)), rows(k.parameter(1)), columns(k.parameter(2)), a(k.parameter(3)),
+        b(k.parameter(4)), c(k.parameter(5)), cStride(k.parameter(6)), accumulate(k.parameter(7)),
+        ahead{fetchAhead(8), fetchAhead(12)}, partial(k.stack(tile.rows * tileColumns)) {
+    if (isNarrow())
+      held = {k.parameter(16), k.parameter(17)};
+  }
   void emit();
 
 private:
@@ -35,19 +41,38 @@ private:
   };
   static constexpr int64_t paceUnit = 1 << 16;
 
+  /// A tile's place in C and, of a narrow C, among the sums that are held.
+  struct Place {
+    SmallVector<Value> rows;
+    Value liveRows, liveColumns; ///< those of C, up to its end
+    Value held;
+  };
+
+  bool isNarrow() const { return dtype != row::Dtype::f32; }
+  Value inC(Value base, Value elements) { return k.v.elementPointer(dtype, base, elements); }
+  Value inC(Value base, int64_t elements) { return k.v.elementPointer(dtype, base, elements); }
+  Value vectorOf(const Place &place, int64_t sum) {
+    return inC(place.rows[sum / tile.vectors], sum % tile.vectors * k.lanes());
+  }
+
   FetchAhead fetchAhead(int firstParameter);
   Value fetch(const FetchAhead &next, Value position);
+  Place placeOf(Value row, Value column);
   void emitTile(Value row, Value column, Value panelA, Value panelB);
-  void prefetch(ArrayRef<Value> places);
-  void storeWhole(ArrayRef<Value> sums, ArrayRef<Value> places);
-  void storePart(ArrayRef<Value> sums, Value corner, Value liveRows, Value liveColumns);
+  void prefetch(const Place &place);
+  void hold(ArrayRef<Value> sums, const Place &place);
+  void store(ArrayRef<Value> sums, const Place &place);
+  void storeWhole(ArrayRef<Value> sums, const Place &place);
+  void storePart(ArrayRef<Value> sums, const Place &place);
 
   KernelBuilder &k;
   TileSpec tile;
   int64_t tileColumns;
+  row::Dtype dtype; ///< of C
   Value depth, rows, columns, a, b, c, cStride, accumulate;
   FetchAhead ahead[2];
   Value partial; ///< a tile of which only a part lies in C
+  HeldSums held;
 };
 
 BlockEmitter::FetchAhead BlockEmitter::fetchAhead(int firstParameter) {
@@ -64,12 +89,15 @@ BlockEmitter::FetchAhead BlockEmitter::fetchAhead(int firstParameter) {
 
 /// Fetches what is due with one tile; returns the position after it.
 Value BlockEmitter::fetch(const FetchAhead &next, Value position) {
-  constexpr int64_t lineFloats = 16;
+  auto byteAt = [&](Value base, Value bytes) -> Value {
+    return LLVM::GEPOp::create(k.builder(), k.location(), k.pointerType(), k.builder().getI8Type(),
+                               base, ValueRange{bytes});
+  };
   Value after = k.add(position, next.pace);
   k.forRange(k.divide(position, paceUnit), k.divide(after, paceUnit), 1, [&](Value line) {
-    Value start = k.at(next.from, k.mul(line, next.stride));
-    k.forRange(0, next.length, lineFloats, [&](Value i) {
-      LLVM::Prefetch::create(k.builder(), k.location(), k.at(start, i), /*rw=*/0, /*hint=*/2,
+    Value start = byteAt(next.from, k.mul(line, next.stride));
+    k.forRange(0, next.length, lineBytes, [&](Value i) {
+      LLVM::Prefetch::create(k.builder(), k.location(), byteAt(start, i), /*rw=*/0, /*hint=*/2,
                              /*cache=*/1);
     });
   });
@@ -92,42 +120,85 @@ void BlockEmitter::emit() {
   });
 }
 
-void BlockEmitter::emitTile(Value row, Value column, Value panelA, Value panelB) {
-  Value corner = k.at(k.at(c, k.mul(row, cStride)), column);
-  SmallVector<Value> places;
+BlockEmitter::Place BlockEmitter::placeOf(Value row, Value column) {
+  Place place{{}, k.sub(rows, row), k.sub(columns, column), {}};
   for (int64_t i = 0; i < tile.rows; ++i)
-    places.push_back(i == 0 ? corner : k.at(places.back(), cStride));
-  prefetch(places);
-  auto sums = emitTileSums(k, tile, {depth, panelA, panelB, {}});
-  Value liveRows = k.sub(rows, row), liveColumns = k.sub(columns, column);
-  Value partOnly =
-      k.either(k.less(liveRows, k.index(tile.rows)), k.less(liveColumns, k.index(tileColumns)));
-  k.ifTrue(
-      partOnly, [&] { storePart(sums, corner, liveRows, liveColumns); },
-      [&] { storeWhole(sums, places); });
+    place.rows.push_back(i == 0 ? inC(inC(c, k.mul(row, cStride)), column)
+                                : inC(place.rows.back(), cStride));
+  if (isNarrow())
+    place.held =
+        k.at(held.tiles, k.add(k.mul(column, k.roundUp(rows, tile.rows)), k.mul(row, tileColumns)));
+  return place;
 }
 
-/// C's lines arrive while the sums are made.
-void BlockEmitter::prefetch(ArrayRef<Value> places) {
-  constexpr int64_t lineFloats = 16;
+void BlockEmitter::emitTile(Value row, Value column, Value panelA, Value panelB) {
+  Place place = placeOf(row, column);
+  prefetch(place);
+  auto sums = emitTileSums(k, tile, {depth, panelA, panelB, {}});
+  if (isNarrow())
+    hold(sums, place);
+  else
+    store(sums, place);
+}
+
+/// C's lines, or those of the sums so far, arrive while the sums are made.
+void BlockEmitter::prefetch(const Place &place) {
+  int64_t lineElements = lineBytes / row::byteSize(dtype);
   auto line = [&](Value address) {
     LLVM::Prefetch::create(k.builder(), k.location(), address, /*rw=*/1, /*hint=*/3, /*cache=*/1);
   };
-  for (Value place : places) {
-    for (int64_t column = 0; column < tileColumns; column += lineFloats)
-      line(k.at(place, column));
-    line(k.at(place, tileColumns - 1)); // rows need not start where a line does
-  }
+  auto linesOfC = [&] {
+    for (Value row : place.rows) {
+      for (int64_t column = 0; column < tileColumns; column += lineElements)
+        line(inC(row, column));
+      line(inC(row, tileColumns - 1)); // rows need not start where a line does
+    }
+  };
+  if (!isNarrow())
+    return linesOfC();
+  k.ifTrue(held.isLast, linesOfC);
+  k.ifTrue(accumulate, [&] {
+    for (int64_t i = 0; i < tile.rows * tileColumns;
+         i += lineBytes / row::byteSize(row::Dtype::f32))
+      line(k.at(place.held, i));
+  });
 }
 
-void BlockEmitter::storeWhole(ArrayRef<Value> sums, ArrayRef<Value> places) {
-  auto place = [&](int64_t sum) {
-    return k.at(places[sum / tile.vectors], sum % tile.vectors * k.lanes());
+/// Sums of a narrow C: to those of the slices before, and on, or rounded to C.
+void BlockEmitter::hold(ArrayRef<Value> sums, const Place &place) {
+  auto settle = [&](ArrayRef<Value> totals) {
+    k.ifTrue(
+        held.isLast, [&] { store(totals, place); },
+        [&] {
+          for (auto [i, total] : llvm::enumerate(totals))
+            k.store(total, k.at(place.held, static_cast<int64_t>(i) * k.lanes()));
+        });
   };
-  auto store = [&](ArrayRef<Value> values) {
+  k.ifTrue(
+      accumulate,
+      [&] {
+        SmallVector<Value> totals;
+        for (auto [i, sum] : llvm::enumerate(sums))
+          totals.push_back(
+              k.v.add(k.load(k.at(place.held, static_cast<int64_t>(i) * k.lanes())), sum));
+        settle(totals);
+      },
+      [&] { settle(sums); });
+}
+
+void BlockEmitter::store(ArrayRef<Value> sums, const Place &place) {
+  Value partOnly = k.either(k.less(place.liveRows, k.index(tile.rows)),
+                            k.less(place.liveColumns, k.index(tileColumns)));
+  k.ifTrue(partOnly, [&] { storePart(sums, place); }, [&] { storeWhole(sums, place); });
+}
+
+void BlockEmitter::storeWhole(ArrayRef<Value> sums, const Place &place) {
+  auto write = [&](ArrayRef<Value> values) {
     for (auto [i, value] : llvm::enumerate(values))
-      k.store(value, place(i));
+      k.v.storeVector(dtype, value, vectorOf(place, static_cast<int64_t>(i)), {});
   };
+  if (isNarrow())
+    return write(sums);
   k.ifTrue(
       accumulate,
       [&] {
@@ -135,41 +206,45 @@ void BlockEmitter::storeWhole(ArrayRef<Value> sums, ArrayRef<Value> places) {
         // processor as if they were the same.
         SmallVector<Value> totals;
         for (auto [i, sum] : llvm::enumerate(sums))
-          totals.push_back(k.v.add(k.load(place(i)), sum));
-        store(totals);
+          totals.push_back(k.v.add(k.load(vectorOf(place, static_cast<int64_t>(i))), sum));
+        write(totals);
       },
-      [&] { store(sums); });
+      [&] { write(sums); });
 }
 
-void BlockEmitter::storePart(ArrayRef<Value> sums, Value corner, Value liveRows,
-                             Value liveColumns) {
-  for (int64_t i = 0; i < tile.rows; ++i)
-    for (int64_t j = 0; j < tile.vectors; ++j)
-      k.store(sums[i * tile.vectors + j], k.at(partial, i * tileColumns + j * k.lanes()));
-  k.forRange(0, k.minimum(liveRows, tile.rows), 1, [&](Value i) {
-    Value row = k.at(corner, k.mul(i, cStride)), sum = k.at(partial, k.mul(i, tileColumns));
+void BlockEmitter::storePart(ArrayRef<Value> sums, const Place &place) {
+  for (auto [i, sum] : llvm::enumerate(sums))
+    k.store(sum, k.at(partial, static_cast<int64_t>(i) * k.lanes()));
+  k.forRange(0, k.minimum(place.liveRows, tile.rows), 1, [&](Value i) {
+    Value row = inC(place.rows[0], k.mul(i, cStride));
+    Value sum = k.at(partial, k.mul(i, tileColumns));
     for (int64_t j = 0; j < tile.vectors; ++j) {
-      Value place = k.at(row, j * k.lanes()), value = k.load(k.at(sum, j * k.lanes()));
-      Value mask = k.v.firstLanes(k.sub(liveColumns, j * k.lanes()));
-      auto store = [&](Value x) { k.v.storeVector(row::Dtype::f32, x, place, mask); };
-      k.ifTrue(
-          accumulate, [&] { store(k.v.add(k.v.loadVector(row::Dtype::f32, place, mask), value)); },
-          [&] { store(value); });
+      Value to = inC(row, j * k.lanes()), value = k.load(k.at(sum, j * k.lanes()));
+      Value mask = k.v.firstLanes(k.sub(place.liveColumns, j * k.lanes()));
+      auto write = [&](Value x) { k.v.storeVector(dtype, x, to, mask); };
+      if (isNarrow())
+        write(value);
+      else
+        k.ifTrue(
+            accumulate, [&] { write(k.v.add(k.v.loadVector(dtype, to, mask), value)); },
+            [&] { write(value); });
     }
   });
 }
 
-func::FuncOp blockFunction(KernelBuilder &k) {
-  llvm::StringRef name = "gradc.gemm_block";
+func::FuncOp blockFunction(KernelBuilder &k, row::Dtype dtype) {
+  bool isNarrow = dtype != row::Dtype::f32;
+  std::string name =
+      isNarrow ? std::string("gradc.gemm_block_") + row::name(dtype) : "gradc.gemm_block";
   if (auto existing = k.module().lookupSymbol<func::FuncOp>(name))
     return existing;
   Type i64 = k.builder().getI64Type(), i1 = k.builder().getI1Type(), pointer = k.pointerType();
-  KernelBuilder block(
-      k.module(), name, k.target(),
-      k.builder().getFunctionType({i64, i64, i64, pointer, pointer, pointer, i64, i1, //
-                                   pointer, i64, i64, i64, pointer, i64, i64, i64},
-                                  {}));
-  BlockEmitter(block).emit();
+  SmallVector<Type> types{i64,     i64, i64, pointer, pointer, pointer, i64, i1, //
+                          pointer, i64, i64, i64,     pointer, i64,     i64, i64};
+  if (isNarrow)
+    types.append({pointer, i1});
+  KernelBuilder block(k.module(), name, k.target(), k.builder().getFunctionType(types, {}));
+  BlockEmitter(block, dtype).emit();
   return block.finish();
 }
 
@@ -180,7 +255,9 @@ void callGemmBlock(KernelBuilder &k, const GemmBlock &block) {
                               block.b,     block.c,    k.index(block.cStride), block.accumulate};
   for (const FetchAhead &next : {block.nextA, block.nextB})
     operands.append({next.from, k.index(next.stride), next.lines, next.length});
-  func::CallOp::create(k.builder(), k.location(), blockFunction(k), operands);
+  if (block.cDtype != row::Dtype::f32)
+    operands.append({block.held.tiles, block.held.isLast});
+  func::CallOp::create(k.builder(), k.location(), blockFunction(k, block.cDtype), operands);
 }
 
 } // namespace gradc::codegen

@@ -18,41 +18,85 @@ Value paddedDepth(KernelBuilder &k, Value depth) { return k.roundUp(depth, k.lan
 
 namespace {
 
-constexpr int64_t lineFloats = 16;
+/// Bytes that one prefetch brings.
+constexpr int64_t lineBytes = 64;
 /// How many steps ahead a copy fetches what it reads.
 constexpr int64_t stepsAhead = 8;
+
+/// Half a unit of tf32 (one less where the kept part is even) carries exactly when the number is to
+/// be rounded up. The carry would turn some NaNs into zeros.
+Value roundToTf32(KernelBuilder &k, Value x) {
+  constexpr int64_t droppedBits = 13;
+  OpBuilder &b = k.builder();
+  Location loc = k.location();
+  VectorType type = k.v.vectorOf(k.v.i32);
+  auto constant = [&](int64_t value) { return k.v.constant(type, static_cast<double>(value)); };
+  Value bits = arith::BitcastOp::create(b, loc, type, x);
+  Value odd = arith::AndIOp::create(
+      b, loc, arith::ShRUIOp::create(b, loc, bits, constant(droppedBits)), constant(1));
+  Value half = arith::AddIOp::create(b, loc, odd, constant((1 << (droppedBits - 1)) - 1));
+  Value kept = arith::AndIOp::create(b, loc, arith::AddIOp::create(b, loc, bits, half),
+                                     constant(-(1 << droppedBits)));
+  return k.select(k.isNan(x), x, arith::BitcastOp::create(b, loc, k.vectorType(), kept));
+}
+
+} // namespace
+
+PackFormat packFormat(const GemmSpec &spec, const GemmSpec::Matrix &operand, bool transposed) {
+  bool isF32 = operand.dtype == row::Dtype::f32;
+  return {transposed, operand.dtype, isF32 ? spec.roundInputs : InputRounding::none};
+}
+
+Value loadOperand(KernelBuilder &k, const PackFormat &format, Value address, Value mask) {
+  Value x = k.v.loadVector(format.dtype, address, mask);
+  return format.rounding == InputRounding::tf32 ? roundToTf32(k, x) : x;
+}
 
 void prefetch(KernelBuilder &k, Value address) {
   LLVM::Prefetch::create(k.builder(), k.location(), address, /*rw=*/0, /*hint=*/3, /*cache=*/1);
 }
 
+namespace {
+
 /// Prints the body of one of the packing functions.
 class PackEmitter {
 public:
-  PackEmitter(KernelBuilder &k, int64_t width)
-      : k(k), width(width), depth(k.parameter(0)), count(k.parameter(1)), stride(k.parameter(2)),
-        from(k.parameter(3)), to(k.parameter(4)), padded(paddedDepth(k, depth)) {}
-  void emitCopy();
-  void emitTransposed();
+  PackEmitter(KernelBuilder &k, const PackFormat &format, int64_t width)
+      : k(k), format(format), width(width), depth(k.parameter(0)), count(k.parameter(1)),
+        stride(k.parameter(2)), from(k.parameter(3)), to(k.parameter(4)),
+        padded(paddedDepth(k, depth)) {}
+  void emit() { format.transposed ? emitTransposed() : emitCopy(); }
 
 private:
+  void emitCopy();
+  void emitTransposed();
   int64_t vectors() const { return (width + k.lanes() - 1) / k.lanes(); }
   /// Elements of the vector `v` of a panel's step that are of this panel.
   int64_t ownLanes(int64_t v) const { return std::min(k.lanes(), width - v * k.lanes()); }
-  /// Calls body(first row of the panel, address of the panel) for the panels of [0, rows).
-  void forPanels(Value rows, llvm::function_ref<void(Value, Value)> body);
+  Value source(Value base, Value elements) {
+    return k.v.elementPointer(format.dtype, base, elements);
+  }
+  Value source(Value base, int64_t elements) {
+    return k.v.elementPointer(format.dtype, base, elements);
+  }
+  Value load(Value address, Value mask) { return loadOperand(k, format, address, mask); }
+  /// Calls body(first row of the panel, address of the panel) for the panels of [low, high), where
+  /// low begins a panel.
+  void forPanels(Value low, Value high, llvm::function_ref<void(Value, Value)> body);
   void copySteps(Value step, int64_t steps);
   void zeroStep(Value step);
   void squares(Value panel, ArrayRef<Value> rows, Value step, Value mask);
 
   KernelBuilder &k;
+  PackFormat format;
   int64_t width;
   Value depth, count, stride, from, to, padded;
 };
 
-void PackEmitter::forPanels(Value rows, llvm::function_ref<void(Value, Value)> body) {
+void PackEmitter::forPanels(Value low, Value high, llvm::function_ref<void(Value, Value)> body) {
   Value next = panelStride(k, width, padded);
-  k.forRange(k.index(0), rows, width, to, [&](Value first, ArrayRef<Value> carried) {
+  Value start = k.at(to, k.mul(k.divide(low, width), next));
+  k.forRange(low, high, width, start, [&](Value first, ArrayRef<Value> carried) {
     body(first, carried[0]);
     return SmallVector<Value>{k.at(carried[0], next)};
   });
@@ -63,39 +107,38 @@ void PackEmitter::forPanels(Value rows, llvm::function_ref<void(Value, Value)> b
 void PackEmitter::copySteps(Value step, int64_t steps) {
   SmallVector<Value> rows;
   for (int64_t u = 0; u < steps; ++u)
-    rows.push_back(k.at(from, k.mul(k.add(step, u), stride)));
-  auto copy = [&](Value first, Value panel, llvm::function_ref<Value(Value, int64_t)> load) {
+    rows.push_back(source(from, k.mul(k.add(step, u), stride)));
+  auto copy = [&](Value first, Value panel, llvm::function_ref<Value(int64_t)> mask) {
     SmallVector<Value> values;
     for (Value row : rows)
       for (int64_t v = 0; v < vectors(); ++v)
-        values.push_back(load(k.at(k.at(row, first), v * k.lanes()), v));
+        values.push_back(load(source(source(row, first), v * k.lanes()), mask(v)));
     Value place = k.at(panel, k.mul(step, width));
     // A vector may run into the next step's place: that is written after it.
     for (int64_t u = 0; u < steps; ++u)
       for (int64_t v = 0; v < vectors(); ++v)
         k.store(values[u * vectors() + v], k.at(place, u * width + v * k.lanes()));
   };
-  Value whole = k.roundDown(count, width);
+  // Panels whose vectors end within the rows, though they may reach into the next panel's.
+  int64_t reach = vectors() * k.lanes();
+  Value whole = k.roundDown(k.maximum(k.sub(count, reach - width), 0), width);
   SmallVector<Value> ahead;
   for (int64_t u = 0; u < steps; ++u)
-    ahead.push_back(k.at(rows[u], k.mul(stride, stepsAhead)));
-  forPanels(whole, [&](Value first, Value panel) {
+    ahead.push_back(source(rows[u], k.mul(stride, stepsAhead)));
+  forPanels(k.index(0), whole, [&](Value first, Value panel) {
     for (Value row : ahead)
-      for (int64_t i = 0; i < width; i += lineFloats)
-        prefetch(k, k.at(k.at(row, first), i));
-    copy(first, panel, [&](Value address, int64_t v) { return k.loadFirst(address, ownLanes(v)); });
+      for (int64_t i = 0; i < width; i += lineBytes / row::byteSize(format.dtype))
+        prefetch(k, source(source(row, first), i));
+    copy(first, panel, [](int64_t) { return Value(); });
   });
-  k.ifTrue(k.less(whole, count), [&] {
-    Value panel = k.at(to, k.mul(k.divide(whole, width), panelStride(k, width, padded)));
-    copy(whole, panel, [&](Value address, int64_t v) {
-      Value mask = k.v.firstLanes(k.sub(k.sub(count, whole), v * k.lanes()));
-      return k.v.loadVector(row::Dtype::f32, address, mask);
-    });
+  forPanels(whole, count, [&](Value first, Value panel) {
+    copy(first, panel,
+         [&](int64_t v) { return k.v.firstLanes(k.sub(k.sub(count, first), v * k.lanes())); });
   });
 }
 
 void PackEmitter::zeroStep(Value step) {
-  forPanels(count, [&](Value, Value panel) {
+  forPanels(k.index(0), count, [&](Value, Value panel) {
     for (int64_t v = 0; v < vectors(); ++v)
       k.store(k.reals(0), k.at(k.at(panel, k.mul(step, width)), v * k.lanes()));
   });
@@ -166,10 +209,10 @@ void PackEmitter::squares(Value panel, ArrayRef<Value> rows, Value step, Value m
     SmallVector<Value> square(k.lanes());
     for (int64_t i = 0; i < k.lanes(); ++i)
       square[i] = i < ownLanes(v)
-                      ? k.v.loadVector(row::Dtype::f32, k.at(rows[v * k.lanes() + i], step), mask)
+                      ? load(source(rows[v * k.lanes() + i], step), mask)
                       : Value(LLVM::PoisonOp::create(k.builder(), k.location(), k.vectorType()));
     for (int64_t i = 0; i < ownLanes(v); ++i) // the same of the next panel
-      prefetch(k, k.at(k.at(rows[v * k.lanes() + i], step), k.mul(stride, width)));
+      prefetch(k, source(source(rows[v * k.lanes() + i], step), k.mul(stride, width)));
     transposeSquare(k, square);
     for (int64_t u = 0; u < k.lanes(); ++u)
       k.store(square[u], k.at(place, u * width + v * k.lanes()));
@@ -178,29 +221,34 @@ void PackEmitter::squares(Value panel, ArrayRef<Value> rows, Value step, Value m
 
 void PackEmitter::emitTransposed() {
   Value whole = k.roundDown(depth, k.lanes()), last = k.sub(count, 1);
-  forPanels(count, [&](Value first, Value panel) {
+  forPanels(k.index(0), count, [&](Value first, Value panel) {
     SmallVector<Value> rows;
     for (int64_t i = 0; i < width; ++i)
-      rows.push_back(k.at(from, k.mul(k.minimum(k.add(first, i), last), stride)));
+      rows.push_back(source(from, k.mul(k.minimum(k.add(first, i), last), stride)));
     k.forRange(0, whole, k.lanes(), [&](Value step) { squares(panel, rows, step, {}); });
     k.ifTrue(k.less(whole, depth),
              [&] { squares(panel, rows, whole, k.v.firstLanes(k.sub(depth, whole))); });
   });
 }
 
+std::string functionName(const PackFormat &format, int64_t width) {
+  std::string name = llvm::formatv("gradc.gemm_pack_{0}_{1}", row::name(format.dtype), width);
+  if (format.rounding == InputRounding::tf32)
+    name += "_tf32";
+  if (format.transposed)
+    name += "_transposed";
+  return name;
+}
+
 /// The function (i64 depth, i64 count, i64 stride, ptr from, ptr to), made where it is missing.
-func::FuncOp packFunction(KernelBuilder &k, int64_t width, bool transposed) {
-  std::string name =
-      llvm::formatv("gradc.gemm_pack_{0}{1}", width, transposed ? "_transposed" : "").str();
+func::FuncOp packFunction(KernelBuilder &k, const PackFormat &format, int64_t width) {
+  std::string name = functionName(format, width);
   if (auto existing = k.module().lookupSymbol<func::FuncOp>(name))
     return existing;
   Type i64 = k.builder().getI64Type(), pointer = k.pointerType();
   KernelBuilder pack(k.module(), name, k.target(),
                      k.builder().getFunctionType({i64, i64, i64, pointer, pointer}, {}));
-  if (transposed)
-    PackEmitter(pack, width).emitTransposed();
-  else
-    PackEmitter(pack, width).emitCopy();
+  PackEmitter(pack, format, width).emit();
   return pack.finish();
 }
 
@@ -208,7 +256,7 @@ func::FuncOp packFunction(KernelBuilder &k, int64_t width, bool transposed) {
 
 void callPack(KernelBuilder &k, int64_t width, const PackSource &source, Value to) {
   func::CallOp::create(
-      k.builder(), k.location(), packFunction(k, width, source.transposed),
+      k.builder(), k.location(), packFunction(k, source.format, width),
       ValueRange{source.depth, source.count, k.index(source.stride), source.from, to});
 }
 

@@ -1,11 +1,12 @@
-// Packing of an operand of a matrix product into panels. The panel p of width w holds, for each
-// step of the depth, the w elements of its rows of A (columns of B) side by side:
+// Packing of an operand of a matrix product into panels of f32. The panel p of width w holds, for
+// each step of the depth, the w elements of its rows of A (columns of B) side by side:
 //
 //     panel p at p * panelStride(w, depth), element (step, i) at step * w + i
 //
 // The depth is padded with zeros to a multiple of the lanes. Rows that do not exist hold anything.
 #pragma once
 
+#include "codegen/cpu/Gemm.h"
 #include "codegen/cpu/KernelBuilder.h"
 
 namespace gradc::codegen {
@@ -23,12 +24,28 @@ mlir::Value panelStride(KernelBuilder &k, int64_t width, mlir::Value paddedDepth
 /// The depth as it is packed.
 mlir::Value paddedDepth(KernelBuilder &k, mlir::Value depth);
 
+/// How an operand is stored, and to what it is rounded: what tells packing functions apart.
+struct PackFormat {
+  bool transposed;
+  row::Dtype dtype;
+  InputRounding rounding;
+};
+
+PackFormat packFormat(const GemmSpec &spec, const GemmSpec::Matrix &operand, bool transposed);
+
+/// A vector of an operand in f32, rounded as its format says; masked lanes are 0.
+mlir::Value loadOperand(KernelBuilder &k, const PackFormat &format, mlir::Value address,
+                        mlir::Value mask);
+
+/// Brings a line towards the first cache.
+void prefetch(KernelBuilder &k, mlir::Value address);
+
 /// Where an operand comes from: element (step, i) at from[step * stride + i] or, when
 /// `transposed`, at from[i * stride + step].
 struct PackSource {
+  PackFormat format;
   mlir::Value from;
   int64_t stride;
-  bool transposed;
   mlir::Value depth, count; ///< steps, and elements of a step; both at least 1
 };
 

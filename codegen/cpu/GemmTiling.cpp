@@ -1,5 +1,6 @@
 // See GemmTiling.h.
 #include "codegen/cpu/GemmTiling.h"
+#include "codegen/cpu/GemmThin.h"
 
 #include "llvm/Support/FormatVariadic.h"
 
@@ -22,6 +23,8 @@ constexpr int64_t mostDepth = 256;
 constexpr int64_t mostBlockRows = 240;
 /// Bounds the packed B, which lies on the stack.
 constexpr int64_t mostColumns = 768;
+/// Bounds the sums that a task holds on the stack: with both packed operands under 2 MiB.
+constexpr int64_t mostHeldSums = 224 * 1024;
 
 /// Tasks are as many as keep some threads busy and, of a large C, as are of this size; none is
 /// worth less work than this.
@@ -54,9 +57,16 @@ std::string verify(const GemmSpec &s) {
       return llvm::formatv("matrix product: {0} has strides {1}, {2}, {3}; expected one of the "
                            "first two to be 1 (the second for c) and none negative",
                            "abc"[i], x.rowStride, x.columnStride, x.batchStride);
+    if (x.dtype == row::Dtype::i32)
+      return llvm::formatv("matrix product: {0} is i32; expected f32, bf16 or f16", "abc"[i]);
   }
+  if (s.accumulate && s.c.dtype != row::Dtype::f32)
+    return "matrix product: expected c in f32 where it is added to, so that it is not rounded at "
+           "each addition";
   return "";
 }
+
+bool holdsSums(const GemmSpec &s) { return s.c.dtype != row::Dtype::f32 && s.k > mostDepth; }
 
 /// What a cut costs, as a share of the product itself.
 static double costOf(const GemmTiling &cut, int64_t batch, int64_t wanted) {
@@ -86,6 +96,8 @@ GemmTiling gemmTiling(const GemmSpec &s) {
         break;
       int64_t rows = partSize(s.m, rowParts, rowUnit);
       int64_t columns = partSize(s.n, columnParts, columnUnit);
+      if (holdsSums(s) && rows * columns > mostHeldSums)
+        continue;
       GemmTiling cut{rows, columns, ceilDiv(s.m, rows), ceilDiv(s.n, columns), 0, 0};
       double cost = costOf(cut, s.batch, wanted);
       if (best.rows == 0 || cost < bestCost) {
@@ -99,6 +111,8 @@ GemmTiling gemmTiling(const GemmSpec &s) {
 }
 
 int64_t gemmTaskCount(const GemmSpec &spec) {
+  if (isThin(spec))
+    return spec.batch * ceilDiv(spec.n, thinColumns(spec));
   GemmTiling tiling = gemmTiling(spec);
   return spec.batch * tiling.rowParts * tiling.columnParts;
 }

@@ -14,4 +14,8 @@ struct GemmTiling {
 
 GemmTiling gemmTiling(const GemmSpec &spec);
 
+/// Whether a task holds its sums in f32 on the stack from slice to slice, because C is narrow:
+/// rows * columns of them.
+bool holdsSums(const GemmSpec &spec);
+
 } // namespace gradc::codegen

@@ -99,11 +99,11 @@ void KernelBuilder::store(Value value, Value pointer) {
     v.storeScalar(row::Dtype::f32, value, pointer);
 }
 
-Value KernelBuilder::loadFirst(Value pointer, int64_t count) {
-  return v.loadVector(row::Dtype::f32, pointer, count < lanes() ? v.firstLanes(count) : Value());
+Value KernelBuilder::loadFirst(Value pointer, int64_t count, row::Dtype dtype) {
+  return v.loadVector(dtype, pointer, count < lanes() ? v.firstLanes(count) : Value());
 }
-void KernelBuilder::storeFirst(Value value, Value pointer, int64_t count) {
-  v.storeVector(row::Dtype::f32, value, pointer, count < lanes() ? v.firstLanes(count) : Value());
+void KernelBuilder::storeFirst(Value value, Value pointer, int64_t count, row::Dtype dtype) {
+  v.storeVector(dtype, value, pointer, count < lanes() ? v.firstLanes(count) : Value());
 }
 
 // --- f32

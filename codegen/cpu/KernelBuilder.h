@@ -6,7 +6,8 @@
 //     k.forRange(0, n, k.lanes(), [&](Value i) { k.store(k.load(k.at(x, i)), k.at(y, i)); });
 //     k.finish();
 //
-// Pointers are in elements of 4 bytes; loads and stores need the alignment of one element only.
+// Pointers are in elements of 4 bytes where no dtype is named; loads and stores need the alignment
+// of one element only.
 #pragma once
 
 #include "codegen/cpu/Target.h"
@@ -77,9 +78,9 @@ public:
   Value loadFloat(Value pointer) { return v.loadScalar(row::Dtype::f32, pointer); }
   Value loadInt(Value pointer); ///< an i32, widened to i64
   void store(Value value, Value pointer);
-  /// The first `count` lanes only; the others load as zero.
-  Value loadFirst(Value pointer, int64_t count);
-  void storeFirst(Value value, Value pointer, int64_t count);
+  /// The first `count` lanes only; the others load as zero. Narrow elements as Vectors has them.
+  Value loadFirst(Value pointer, int64_t count, row::Dtype dtype = row::Dtype::f32);
+  void storeFirst(Value value, Value pointer, int64_t count, row::Dtype dtype = row::Dtype::f32);
 
   // --- f32: what Vectors has, and
   Value reals(double value) { return v.constant(vectorType(), value); }

@@ -28,6 +28,7 @@ int64_t ceilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 int64_t elements(Value value) { return cast<RankedTensorType>(value.getType()).getNumElements(); }
 int64_t rows(Value value) { return nn::rowSpaceOf(value.getType()).rows; }
 int64_t columns(Value value) { return nn::rowSpaceOf(value.getType()).columns; }
+row::Dtype dtypeOf(Value value) { return nn::rowDtype(getElementTypeOrSelf(value)); }
 
 //===-- clusters
 //---------------------------------------------------------------------------------===//
@@ -65,7 +66,8 @@ GemmSpec specOf(nn::MatmulOp op, ArrayRef<int64_t> strides) {
   auto matrix = [](Value value, int64_t stride, bool transposed) -> GemmSpec::Matrix {
     int64_t perRow = stride ? stride : columns(value);
     ArrayRef<int64_t> shape = cast<RankedTensorType>(value.getType()).getShape();
-    return {transposed ? 1 : perRow, transposed ? perRow : 1, shape[shape.size() - 2] * perRow};
+    return {transposed ? 1 : perRow, transposed ? perRow : 1, shape[shape.size() - 2] * perRow,
+            dtypeOf(value)};
   };
   ArrayRef<int64_t> left = cast<RankedTensorType>(op.getLhs().getType()).getShape();
   ArrayRef<int64_t> result = cast<RankedTensorType>(op.getType()).getShape();
@@ -80,6 +82,7 @@ GemmSpec specOf(nn::MatmulOp op, ArrayRef<int64_t> strides) {
   spec.b = matrix(op.getRhs(), strides[1], op.getTransposeRhs());
   spec.c = matrix(op.getResult(), strides.back(), false);
   spec.accumulate = op.getAccumulator() != nullptr;
+  spec.roundInputs = op.getTf32() ? InputRounding::tf32 : InputRounding::none;
   return spec;
 }
 KernelGeometry matmulGeometry(nn::MatmulOp op, ArrayRef<int64_t> strides) {
@@ -162,6 +165,7 @@ RopeSpec specOf(nn::RopeOp op, ArrayRef<int64_t> strides) {
   };
   spec.x = stridesOf(strides[0]);
   spec.out = stridesOf(strides[3]);
+  spec.dtype = dtypeOf(op.getInput());
   return spec;
 }
 KernelGeometry ropeGeometry(nn::RopeOp op, ArrayRef<int64_t> strides) {
@@ -172,7 +176,10 @@ void emitRopeOp(nn::RopeOp op, Emission &to) {
   emitRope(to.module, to.name, specOf(op, to.strides), to.target);
 }
 
-EmbeddingSpec specOf(nn::EmbeddingOp op) { return {rows(op.getTable()), columns(op.getTable())}; }
+EmbeddingSpec specOf(nn::EmbeddingOp op) {
+  return {rows(op.getTable()), columns(op.getTable()), dtypeOf(op.getTable()),
+          dtypeOf(op.getResult())};
+}
 KernelGeometry embeddingGeometry(nn::EmbeddingOp op, ArrayRef<int64_t>) {
   int64_t tokens = elements(op.getIndices());
   return {tokens, taskCount(specOf(op), tokens)};
@@ -182,7 +189,8 @@ void emitEmbeddingOp(nn::EmbeddingOp op, Emission &to) {
 }
 
 EmbeddingGradientSpec specOf(nn::EmbeddingGradOp op) {
-  return {rows(op.getResult()), columns(op.getResult()), op.getAccumulator() != nullptr};
+  return {rows(op.getResult()), columns(op.getResult()), op.getAccumulator() != nullptr,
+          dtypeOf(op.getGradient())};
 }
 KernelGeometry embeddingGradGeometry(nn::EmbeddingGradOp op, ArrayRef<int64_t>) {
   int64_t tokens = elements(op.getIndices());
@@ -237,6 +245,14 @@ llvm::FailureOr<KernelGeometry> CpuKernelLibrary::geometry(Operation *op,
   if (!family)
     return op->emitOpError("expected an op that the CPU target has a kernel for");
   return family->geometry(op, rowStrides);
+}
+
+bool CpuKernelLibrary::emitsProduct(Operation *product) const {
+  auto isF32 = [](Value value) { return dtypeOf(value) == row::Dtype::f32; };
+  bool isPlain = !cast<nn::MatmulOp>(product).getTf32() &&
+                 llvm::all_of(product->getOperands(), isF32) &&
+                 llvm::all_of(product->getResults(), isF32);
+  return products == Products::generated || !isPlain;
 }
 
 int64_t CpuKernelLibrary::gemmWorkspaceBytes(int64_t m, int64_t n, int64_t k) const {

@@ -14,7 +14,8 @@ enum class Products { generated, library };
 class CpuKernelLibrary final : public KernelLibrary {
 public:
   explicit CpuKernelLibrary(Products products = Products::generated) : products(products) {}
-  bool emitsProducts() const override { return products == Products::generated; }
+  /// The library is given products of f32 alone.
+  bool emitsProduct(mlir::Operation *product) const override;
   llvm::FailureOr<KernelGeometry> geometry(mlir::Operation *op,
                                            llvm::ArrayRef<int64_t> rowStrides) const override;
   int64_t gemmWorkspaceBytes(int64_t m, int64_t n, int64_t k) const override;

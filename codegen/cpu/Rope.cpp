@@ -14,6 +14,8 @@ std::string verify(const RopeSpec &s) {
     return "rope: expected positive sizes";
   if (s.headDim % 2 != 0)
     return llvm::formatv("rope: head dimension {0} is odd", s.headDim);
+  if (s.dtype == row::Dtype::i32)
+    return "rope: expected f32, bf16 or f16, got: i32";
   return "";
 }
 
@@ -24,7 +26,8 @@ int64_t taskCount(const RopeSpec &, int64_t extent) {
 int64_t ropeFlops(const RopeSpec &s, int64_t extent) { return 3 * extent * s.heads * s.headDim; }
 
 int64_t ropeBytes(const RopeSpec &s, int64_t extent) {
-  return 4 * (2 * extent * s.heads + std::min(extent, s.seq)) * s.headDim;
+  int64_t perToken = 2 * row::byteSize(s.dtype) * s.heads * s.headDim;
+  return extent * perToken + 4 * std::min(extent, s.seq) * s.headDim;
 }
 
 namespace {
@@ -42,11 +45,14 @@ public:
   }
 
 private:
+  Value at(Value pointer, Value elements) {
+    return k.v.elementPointer(spec.dtype, pointer, elements);
+  }
   void emitToken(Value token) {
     // The extent counts tokens of all sequences one after another.
     Value batch = k.divide(token, spec.seq), position = k.remainder(token, spec.seq);
     auto row = [&](Value buffer, const RopeSpec::Strides &to) {
-      return k.at(buffer, k.add(k.mul(batch, to.batch), k.mul(position, to.token)));
+      return at(buffer, k.add(k.mul(batch, to.batch), k.mul(position, to.token)));
     };
     Value from = row(x, spec.x), to = row(out, spec.out);
     Value table = k.mul(position, half);
@@ -57,8 +63,8 @@ private:
       Value cosine = k.loadFirst(k.at(c, column), count);
       Value sine = k.loadFirst(k.at(s, column), count);
       k.forRange(0, spec.heads, 1, [&](Value head) {
-        rotate(k.at(k.at(from, k.mul(head, spec.x.head)), column),
-               k.at(k.at(to, k.mul(head, spec.out.head)), column), cosine, sine, count);
+        rotate(at(at(from, k.mul(head, spec.x.head)), column),
+               at(at(to, k.mul(head, spec.out.head)), column), cosine, sine, count);
       });
     };
     k.forRange(0, whole, k.lanes(), [&](Value column) { columns(column, k.lanes()); });
@@ -67,13 +73,15 @@ private:
   }
 
   void rotate(Value from, Value to, Value cosine, Value sine, int64_t count) {
-    Value low = k.loadFirst(from, count), high = k.loadFirst(k.at(from, half), count);
+    Value middle = k.index(half);
+    Value low = k.loadFirst(from, count, spec.dtype);
+    Value high = k.loadFirst(at(from, middle), count, spec.dtype);
     auto turn = [&](Value straight, Value crossed, bool plus) {
       Value product = k.v.mul(crossed, sine), kept = k.v.mul(straight, cosine);
       return plus ? k.v.add(kept, product) : k.v.sub(kept, product);
     };
-    k.storeFirst(turn(low, high, spec.inverse), to, count);
-    k.storeFirst(turn(high, low, !spec.inverse), k.at(to, half), count);
+    k.storeFirst(turn(low, high, spec.inverse), to, count, spec.dtype);
+    k.storeFirst(turn(high, low, !spec.inverse), at(to, middle), count, spec.dtype);
   }
 
   KernelBuilder &k;

@@ -4,11 +4,13 @@
 //   out[i + D/2] = x[i + D/2] cos + x[i] sin
 // The inverse turns back by the same angle: it is the gradient.
 //
-// Buffers, all f32: x, cos, sin, out. The tables are [seq or more, headDim / 2]. out may be x. The
-// extent is the number of tokens, batch * seq; positions restart every `seq` tokens.
+// Buffers: x, cos, sin, out. x and out are of one type, f32, bf16 or f16; the tables are f32
+// [seq or more, headDim / 2], and so is the arithmetic. out may be x. The extent is the number of
+// tokens, batch * seq; positions restart every `seq` tokens.
 #pragma once
 
 #include "codegen/cpu/Target.h"
+#include "ir/row/RowProgram.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -29,6 +31,7 @@ struct RopeSpec {
   int64_t headDim = 0; ///< even
   bool inverse = false;
   Strides x, out;
+  row::Dtype dtype = row::Dtype::f32; ///< of x and out
   bool operator==(const RopeSpec &) const = default;
 };
 

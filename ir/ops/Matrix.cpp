@@ -5,30 +5,40 @@ using namespace mlir;
 using namespace gradc;
 using namespace gradc::nn;
 
+/// `value` itself where it is of the element type already.
+static Value castTo(OpBuilder &builder, Location loc, Value value, Type elementType) {
+  auto type = cast<RankedTensorType>(value.getType());
+  if (type.getElementType() == elementType)
+    return value;
+  return CastOp::create(builder, loc, type.clone(elementType), value);
+}
+
 //===-- matmul
 //-----------------------------------------------------------------------------------===//
 
 void MatmulOp::build(OpBuilder &builder, OperationState &state, Value lhs, Value rhs,
-                     bool transposeLhs, bool transposeRhs) {
+                     bool transposeLhs, bool transposeRhs, bool tf32) {
   auto left = cast<RankedTensorType>(lhs.getType()), right = cast<RankedTensorType>(rhs.getType());
   SmallVector<int64_t> shape(left.getShape());
   size_t rank = shape.size();
   shape[rank - 2] = left.getShape()[transposeLhs ? rank - 1 : rank - 2];
   shape[rank - 1] = right.getShape()[transposeRhs ? rank - 2 : rank - 1];
   build(builder, state, RankedTensorType::get(shape, left.getElementType()), lhs, rhs, Value(),
-        transposeLhs, transposeRhs);
+        transposeLhs, transposeRhs, tf32);
 }
 
 void MatmulOp::buildBackward(OpBuilder &builder, ArrayRef<Value> grads,
                              MutableArrayRef<Value> out) {
   bool tl = getTransposeLhs(), tr = getTransposeRhs();
-  Value dy = grads[0];
-  out[0] = tl ? MatmulOp::create(builder, getLoc(), getRhs(), dy, tr, true)
-              : MatmulOp::create(builder, getLoc(), dy, getRhs(), false, !tr);
-  out[1] = tr ? MatmulOp::create(builder, getLoc(), dy, getLhs(), true, tl)
-              : MatmulOp::create(builder, getLoc(), getLhs(), dy, !tl, false);
+  // A product's operands are of one type: the gradient of a wider result is rounded to theirs.
+  Value dy = castTo(builder, getLoc(), grads[0], getElementTypeOrSelf(getLhs()));
+  auto product = [&](Value lhs, Value rhs, bool transposeLhs, bool transposeRhs) -> Value {
+    return MatmulOp::create(builder, getLoc(), lhs, rhs, transposeLhs, transposeRhs, getTf32());
+  };
+  out[0] = tl ? product(getRhs(), dy, tr, true) : product(dy, getRhs(), false, !tr);
+  out[1] = tr ? product(dy, getLhs(), true, tl) : product(getLhs(), dy, !tl, false);
   if (getAccumulator())
-    out[2] = dy;
+    out[2] = grads[0];
 }
 
 int64_t MatmulOp::getFlops() {
@@ -43,7 +53,8 @@ int64_t MatmulOp::getAccumulatorOperand() { return getAccumulator() ? 2 : -1; }
 int64_t MatmulOp::getInPlaceOperand(unsigned) { return getAccumulatorOperand(); }
 bool MatmulOp::takesRowStride(unsigned, bool) { return true; }
 bool MatmulOp::absorbSum(Value addend) {
-  if (getAccumulator() || addend.getType() != getType())
+  bool isNarrow = !cast<RankedTensorType>(getType()).getElementType().isF32();
+  if (getAccumulator() || isNarrow || addend.getType() != getType())
     return false;
   getAccumulatorMutable().assign(addend);
   return true;
@@ -160,8 +171,10 @@ bool RopeOp::takesRowStride(unsigned index, bool isResult) { return isResult || 
 
 void EmbeddingOp::buildBackward(OpBuilder &builder, ArrayRef<Value> grads,
                                 MutableArrayRef<Value> out) {
-  out[1] = EmbeddingGradOp::create(builder, getLoc(), getTable().getType(), getIndices(), grads[0],
-                                   Value());
+  auto table = cast<RankedTensorType>(getTable().getType());
+  Value sums = EmbeddingGradOp::create(builder, getLoc(), table.clone(builder.getF32Type()),
+                                       getIndices(), grads[0], Value());
+  out[1] = castTo(builder, getLoc(), sums, table.getElementType());
 }
 int64_t EmbeddingGradOp::getAccumulatorOperand() { return getAccumulator() ? 2 : -1; }
 int64_t EmbeddingGradOp::getInPlaceOperand(unsigned) { return getAccumulatorOperand(); }

@@ -27,9 +27,17 @@ LogicalResult MatmulOp::verify() {
   result.append({m, n});
   if (failed(expectShape(*this, "result", getResult(), result)))
     return failure();
-  return getAccumulator()
-             ? expectSameType(*this, "accumulator", getAccumulator(), "result", getResult())
-             : success();
+  Type narrow = elementTypeOf(getLhs()), type = elementTypeOf(getResult());
+  if (!type.isF32() && type != narrow)
+    return emitOpError("expected result to have the element type f32 or that of lhs, ")
+           << narrow << ", got: " << type;
+  if (getTf32() && !narrow.isF32())
+    return emitOpError("expected operands of f32 with tf32, got: ") << narrow;
+  if (!getAccumulator())
+    return success();
+  if (!type.isF32())
+    return emitOpError("expected a result of f32 with an accumulator, got: ") << type;
+  return expectSameType(*this, "accumulator", getAccumulator(), "result", getResult());
 }
 
 LogicalResult RopeOp::verify() {
@@ -57,9 +65,7 @@ LogicalResult EmbeddingOp::verify() {
     return failure();
   SmallVector<int64_t> shape(shapeOf(getIndices()));
   shape.push_back(shapeOf(getTable())[1]);
-  if (failed(expectShape(*this, "result", getResult(), shape)))
-    return failure();
-  return expectSameElementType(*this, "result", getResult(), "table", getTable());
+  return expectShape(*this, "result", getResult(), shape);
 }
 
 LogicalResult EmbeddingGradOp::verify() {

@@ -176,7 +176,7 @@ private:
     int64_t at = lifetimes.index(&op);
     Command command;
     command.op = &op;
-    command.isGemm = fusion.getFusionRole() == FusionRole::library && !library.emitsProducts();
+    command.isGemm = fusion.getFusionRole() == FusionRole::library && !library.emitsProduct(&op);
     for (OpOperand &operand : op.getOpOperands()) {
       FailureOr<Storage> storage = read(operand.get(), at);
       if (failed(storage))

@@ -16,14 +16,6 @@ func.func @result_shape(%i: tensor<8xi32>, %t: tensor<97x64xf32>) {
 
 // -----
 
-func.func @result_element_type(%i: tensor<8xi32>, %t: tensor<97x64xf32>) {
-  // expected-error@+1 {{'nn.embedding' op expected result to have the element type of table, 'f32', got: 'bf16'}}
-  %0 = nn.embedding %i, %t : tensor<8xi32>, tensor<97x64xf32> -> tensor<8x64xbf16>
-  return
-}
-
-// -----
-
 func.func @float_indices(%i: tensor<8xf32>, %t: tensor<97x64xf32>) {
   // expected-error@+1 {{'nn.embedding' op operand #0 must be statically shaped, non-empty tensor of 32-bit signless integer values, but got 'tensor<8xf32>'}}
   %0 = nn.embedding %i, %t : tensor<8xf32>, tensor<97x64xf32> -> tensor<8x64xf32>
@@ -51,5 +43,13 @@ func.func @gradient_result_rank(%i: tensor<8xi32>, %g: tensor<8x64xf32>) {
 func.func @accumulator(%i: tensor<8xi32>, %g: tensor<8x64xf32>, %a: tensor<96x64xf32>) {
   // expected-error@+1 {{'nn.embedding_grad' op expected accumulator to have the type of result, 'tensor<97x64xf32>', got: 'tensor<96x64xf32>'}}
   %0 = nn.embedding_grad %i, %g acc %a : tensor<96x64xf32> : tensor<8xi32>, tensor<8x64xf32> -> tensor<97x64xf32>
+  return
+}
+
+// -----
+
+func.func @narrow_sums(%i: tensor<8xi32>, %g: tensor<8x64xbf16>) {
+  // expected-error@+1 {{'nn.embedding_grad' op result #0 must be statically shaped, non-empty tensor of 32-bit float values, but got 'tensor<97x64xbf16>'}}
+  %0 = nn.embedding_grad %i, %g : tensor<8xi32>, tensor<8x64xbf16> -> tensor<97x64xbf16>
   return
 }

@@ -53,3 +53,35 @@ func.func @accumulator(%x: tensor<8x64xf32>, %w: tensor<64x96xf32>, %c: tensor<9
   %0 = nn.matmul %x, %w acc %c : tensor<96xf32> : tensor<8x64xf32>, tensor<64x96xf32> -> tensor<8x96xf32>
   return
 }
+
+// -----
+
+func.func @result_type(%x: tensor<8x64xbf16>, %w: tensor<64x96xbf16>) {
+  // expected-error@+1 {{'nn.matmul' op expected result to have the element type f32 or that of lhs, 'bf16', got: 'f16'}}
+  %0 = nn.matmul %x, %w : tensor<8x64xbf16>, tensor<64x96xbf16> -> tensor<8x96xf16>
+  return
+}
+
+// -----
+
+func.func @narrowed_result(%x: tensor<8x64xf32>, %w: tensor<64x96xf32>) {
+  // expected-error@+1 {{'nn.matmul' op expected result to have the element type f32 or that of lhs, 'f32', got: 'bf16'}}
+  %0 = nn.matmul %x, %w : tensor<8x64xf32>, tensor<64x96xf32> -> tensor<8x96xbf16>
+  return
+}
+
+// -----
+
+func.func @narrow_accumulator(%x: tensor<8x64xbf16>, %w: tensor<64x96xbf16>, %c: tensor<8x96xbf16>) {
+  // expected-error@+1 {{'nn.matmul' op expected a result of f32 with an accumulator, got: 'bf16'}}
+  %0 = nn.matmul %x, %w acc %c : tensor<8x96xbf16> : tensor<8x64xbf16>, tensor<64x96xbf16> -> tensor<8x96xbf16>
+  return
+}
+
+// -----
+
+func.func @narrow_tf32(%x: tensor<8x64xbf16>, %w: tensor<64x96xbf16>) {
+  // expected-error@+1 {{'nn.matmul' op expected operands of f32 with tf32, got: 'bf16'}}
+  %0 = nn.matmul %x, %w tf32 : tensor<8x64xbf16>, tensor<64x96xbf16> -> tensor<8x96xf32>
+  return
+}

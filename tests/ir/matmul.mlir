@@ -27,3 +27,19 @@ func.func @accumulated(%x: tensor<8x64xf32>, %dy: tensor<8x96xf32>, %g: tensor<6
   %0 = nn.matmul %x, %dy transpose_lhs acc %g : tensor<64x96xf32> : tensor<8x64xf32>, tensor<8x96xf32> -> tensor<64x96xf32>
   return %0 : tensor<64x96xf32>
 }
+
+// CHECK-LABEL: @narrow
+func.func @narrow(%x: tensor<8x64xbf16>, %w: tensor<64x96xbf16>, %c: tensor<8x96xf32>) -> tensor<8x96xf32> {
+  // CHECK: nn.matmul %{{.*}}, %{{.*}} : tensor<8x64xbf16>, tensor<64x96xbf16> -> tensor<8x96xbf16>
+  %0 = nn.matmul %x, %w : tensor<8x64xbf16>, tensor<64x96xbf16> -> tensor<8x96xbf16>
+  // CHECK: nn.matmul %{{.*}}, %{{.*}} acc %{{.*}} : tensor<8x96xf32> : tensor<8x64xbf16>, tensor<64x96xbf16> -> tensor<8x96xf32>
+  %1 = nn.matmul %x, %w acc %c : tensor<8x96xf32> : tensor<8x64xbf16>, tensor<64x96xbf16> -> tensor<8x96xf32>
+  return %1 : tensor<8x96xf32>
+}
+
+// CHECK-LABEL: @rounded_operands
+func.func @rounded_operands(%x: tensor<8x64xf32>, %w: tensor<96x64xf32>) -> tensor<8x96xf32> {
+  // CHECK: nn.matmul %{{.*}}, %{{.*}} transpose_rhs tf32 : tensor<8x64xf32>, tensor<96x64xf32> -> tensor<8x96xf32>
+  %0 = nn.matmul %x, %w transpose_rhs tf32 : tensor<8x64xf32>, tensor<96x64xf32> -> tensor<8x96xf32>
+  return %0 : tensor<8x96xf32>
+}

@@ -45,3 +45,11 @@ func.func @square_sums(%x: tensor<16385xf32>) {
   %0 = nn.square_sums %x : tensor<16385xf32> -> tensor<1xf32>
   return
 }
+
+// -----
+
+func.func @square_sums_narrow(%x: tensor<64xbf16>) {
+  // expected-error@+1 {{'nn.square_sums' op operand #0 must be statically shaped, non-empty tensor of 32-bit float values, but got 'tensor<64xbf16>'}}
+  %0 = nn.square_sums %x : tensor<64xbf16> -> tensor<1xf32>
+  return
+}

@@ -2,14 +2,12 @@
 #include "tests/numerics/RowHarness.h"
 
 #include "codegen/cpu/RowProgram.h"
-
-#include "llvm/ADT/APFloat.h"
+#include "tests/numerics/Elements.h"
 
 #include <gtest/gtest.h>
 
 #include <bit>
 #include <cmath>
-#include <cstring>
 #include <numeric>
 
 namespace gradc::row {
@@ -18,28 +16,6 @@ namespace {
 
 const std::byte guardByte{0xa5};
 
-uint16_t encodeNarrow(Dtype dtype, double value) {
-  llvm::APFloat number(value);
-  bool lossy;
-  const llvm::fltSemantics &format =
-      dtype == Dtype::bf16 ? llvm::APFloat::BFloat() : llvm::APFloat::IEEEhalf();
-  number.convert(format, llvm::APFloat::rmNearestTiesToEven, &lossy);
-  return static_cast<uint16_t>(number.bitcastToAPInt().getZExtValue());
-}
-
-double decodeNarrow(Dtype dtype, uint16_t bits) {
-  const llvm::fltSemantics &format =
-      dtype == Dtype::bf16 ? llvm::APFloat::BFloat() : llvm::APFloat::IEEEhalf();
-  return llvm::APFloat(format, llvm::APInt(16, bits)).convertToDouble();
-}
-
-template <typename T> void put(std::byte *at, T value) { std::memcpy(at, &value, sizeof value); }
-template <typename T> T take(const std::byte *at) {
-  T value;
-  std::memcpy(&value, at, sizeof value);
-  return value;
-}
-
 } // namespace
 
 GuardedBuffer::GuardedBuffer(Dtype dtype, int64_t count)
@@ -47,28 +23,14 @@ GuardedBuffer::GuardedBuffer(Dtype dtype, int64_t count)
 
 void GuardedBuffer::set(const Array &values) {
   ASSERT_EQ(values.size(), count);
-  for (size_t i = 0; i < count; ++i) {
-    std::byte *at = bytes.data() + guard + i * byteSize(dtype);
-    if (dtype == Dtype::f32)
-      put(at, static_cast<float>(values[i]));
-    else if (dtype == Dtype::i32)
-      put(at, static_cast<int32_t>(values[i]));
-    else
-      put(at, encodeNarrow(dtype, values[i]));
-  }
+  for (size_t i = 0; i < count; ++i)
+    writeElement(dtype, bytes.data() + guard + i * byteSize(dtype), values[i]);
 }
 
 Array GuardedBuffer::get() const {
   Array values(count);
-  for (size_t i = 0; i < count; ++i) {
-    const std::byte *at = bytes.data() + guard + i * byteSize(dtype);
-    if (dtype == Dtype::f32)
-      values[i] = take<float>(at);
-    else if (dtype == Dtype::i32)
-      values[i] = take<int32_t>(at);
-    else
-      values[i] = decodeNarrow(dtype, take<uint16_t>(at));
-  }
+  for (size_t i = 0; i < count; ++i)
+    values[i] = readElement(dtype, bytes.data() + guard + i * byteSize(dtype));
   return values;
 }
 

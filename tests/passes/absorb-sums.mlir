@@ -38,3 +38,13 @@ func.func @argument_is_kept(%g: tensor<4x4xf32>, %w: tensor<4x4xf32>) -> tensor<
   %1 = nn.add %g, %0 : tensor<4x4xf32>, tensor<4x4xf32>
   return %1 : tensor<4x4xf32>
 }
+
+// Sums are kept in f32: in a narrow type each addition would be rounded.
+// CHECK-LABEL: func.func @narrow_is_not_added_to(
+// CHECK: nn.add
+func.func @narrow_is_not_added_to(%a: tensor<4x4xbf16>, %b: tensor<4x4xbf16>) -> tensor<4x4xbf16> {
+  %0 = nn.matmul %a, %b : tensor<4x4xbf16>, tensor<4x4xbf16> -> tensor<4x4xbf16>
+  %1 = nn.matmul %b, %a : tensor<4x4xbf16>, tensor<4x4xbf16> -> tensor<4x4xbf16>
+  %2 = nn.add %0, %1 : tensor<4x4xbf16>, tensor<4x4xbf16>
+  return %2 : tensor<4x4xbf16>
+}
