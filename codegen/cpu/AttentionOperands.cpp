@@ -1,7 +1,6 @@
 // See AttentionOperands.h.
 #include "codegen/cpu/AttentionOperands.h"
-
-#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "codegen/cpu/Transpose.h"
 
 #include "llvm/Support/FormatVariadic.h"
 
@@ -71,26 +70,6 @@ Value packRows(KernelBuilder &k, const AttentionTiling &tiling, const HeadRows &
         return emitPackRows(inner, tiling, source, rows, factor, target);
       });
   return call.getResult(0);
-}
-
-/// Transposes lanes x lanes elements in registers by exchanging ever larger blocks.
-static void transposeSquare(KernelBuilder &k, SmallVectorImpl<Value> &rows) {
-  int64_t lanes = k.lanes();
-  for (int64_t block = 1; block < lanes; block *= 2) {
-    SmallVector<int64_t> upper(lanes), lower(lanes); // lane numbers from `lanes` on: second operand
-    for (int64_t lane = 0; lane < lanes; ++lane) {
-      bool moved = lane & block;
-      upper[lane] = moved ? lanes + lane - block : lane;
-      lower[lane] = moved ? lanes + lane : lane + block;
-    }
-    for (int64_t i = 0; i < lanes; ++i) {
-      if (i & block)
-        continue;
-      Value x = rows[i], y = rows[i + block];
-      rows[i] = vector::ShuffleOp::create(k.builder(), k.location(), x, y, upper);
-      rows[i + block] = vector::ShuffleOp::create(k.builder(), k.location(), x, y, lower);
-    }
-  }
 }
 
 static void emitPackTransposed(KernelBuilder &k, const AttentionTiling &tiling,
