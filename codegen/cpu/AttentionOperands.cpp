@@ -61,8 +61,7 @@ static std::string packingName(KernelBuilder &k, llvm::StringRef what,
                        static_cast<int>(from.dtype), from.stride);
 }
 
-/// Prints the loops of packRows: `element` makes what is stored from what is read, times the
-/// factor, and may add to the probe, which is NaN in the end where the function returns true.
+/// The probe adds up zeros, or NaN for each element that is not finite.
 static SmallVector<Value> emitPackRows(KernelBuilder &k, const AttentionTiling &tiling,
                                        const HeadRows &from, const RowRange &range, double factor,
                                        bool finite, Value to) {
