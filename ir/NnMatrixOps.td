@@ -6,7 +6,8 @@ include "ir/NnBase.td"
 defvar ModelCost = DeclareOpInterfaceMethods<CostOpInterface, ["getFlops", "isModelFlops"]>;
 defvar StridedFusion = DeclareOpInterfaceMethods<FusionOpInterface, ["takesRowStride"]>;
 
-def Nn_MatmulOp : Nn_ComputeOp<"matmul", [Differentiable, RunsLow, ModelCost,
+def Nn_MatmulOp : Nn_ComputeOp<"matmul", [Differentiable, ModelCost,
+    DeclareOpInterfaceMethods<PrecisionOpInterface, ["getPrecisionClass", "roundInputs"]>,
     DeclareOpInterfaceMethods<FusionOpInterface,
         ["getFusionRole", "getInPlaceOperand", "takesRowStride", "absorbSum",
          "getAccumulatorOperand"]>]> {

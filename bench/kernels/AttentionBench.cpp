@@ -1,6 +1,6 @@
 // Prints how fast the attention kernels run, as JSON: milliseconds (best of many) and GFLOP/s,
-// counting only the pairs that are not masked. Two threads unless the first argument says
-// otherwise.
+// counting only the pairs that are not masked; f32, with dropout, bf16. Two threads unless the
+// first argument says otherwise.
 #include "codegen/cpu/Attention.h"
 #include "codegen/cpu/LoadedKernel.h"
 #include "runtime/cpu/ThreadPool.h"
@@ -9,6 +9,7 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 
 using namespace gradc::codegen;
 
@@ -19,16 +20,26 @@ double nowMs() {
   return std::chrono::duration<double, std::milli>(now).count();
 }
 
-/// Floats like those of a trained layer; no two rows alike.
-std::vector<float> numbers(int64_t count) {
-  std::vector<float> out(count);
-  uint32_t state = 1;
-  for (float &x : out) {
-    state = state * 1664525 + 1013904223;
-    x = static_cast<float>(state >> 8) * 0x1p-22f - 2;
+/// Numbers like those of a trained layer, no two rows alike, in memory of a dtype; narrow ones are
+/// the upper halves of f32, which is bf16.
+class Tensor {
+public:
+  Tensor(gradc::row::Dtype dtype, int64_t count)
+      : elementBytes(gradc::row::byteSize(dtype)), bytes(count * elementBytes) {
+    uint32_t state = 1;
+    for (int64_t i = 0; i < count; ++i) {
+      state = state * 1664525 + 1013904223;
+      float x = static_cast<float>(state >> 8) * 0x1p-22f - 2;
+      const char *upper = reinterpret_cast<const char *>(&x) + sizeof x - elementBytes;
+      std::memcpy(bytes.data() + i * elementBytes, upper, elementBytes);
+    }
   }
-  return out;
-}
+  void *at(int64_t element) { return bytes.data() + element * elementBytes; }
+
+private:
+  int64_t elementBytes;
+  std::vector<char> bytes;
+};
 
 double bestMs(gradc::rt::ThreadPool &pool, GradcKernelFn kernel, int64_t tasks,
               const std::vector<void *> &buffers) {
@@ -41,15 +52,27 @@ double bestMs(gradc::rt::ThreadPool &pool, GradcKernelFn kernel, int64_t tasks,
   return best;
 }
 
-void bench(gradc::rt::ThreadPool &pool, int64_t batch, int64_t seq, int64_t heads,
-           int64_t headDim) {
+struct Case {
+  int64_t batch, seq, heads, headDim;
+  gradc::row::Dtype dtype = gradc::row::Dtype::f32;
+  double dropout = 0;
+};
+
+AttentionSpec specOf(const Case &c) {
   AttentionSpec spec;
-  spec.batch = batch, spec.seq = seq, spec.heads = spec.kvHeads = heads, spec.headDim = headDim;
-  spec.scale = 1 / std::sqrt(static_cast<double>(headDim));
-  int64_t width = heads * headDim;
-  AttentionSpec::Strides packed{seq * 3 * width, 3 * width, headDim};
+  spec.dtype = c.dtype, spec.dropout = c.dropout;
+  spec.batch = c.batch, spec.seq = c.seq, spec.headDim = c.headDim;
+  spec.heads = spec.kvHeads = c.heads;
+  spec.scale = 1 / std::sqrt(static_cast<double>(c.headDim));
+  int64_t width = c.heads * c.headDim;
+  AttentionSpec::Strides packed{c.seq * 3 * width, 3 * width, c.headDim};
   spec.q = spec.k = spec.v = spec.dq = spec.dk = spec.dv = packed;
-  spec.o = spec.dO = AttentionSpec::contiguous(seq, heads, headDim);
+  spec.o = spec.dO = AttentionSpec::contiguous(c.seq, c.heads, c.headDim);
+  return spec;
+}
+
+void bench(gradc::rt::ThreadPool &pool, const Case &c) {
+  AttentionSpec spec = specOf(c);
   CpuTarget target = CpuTarget::host();
   llvm::ExitOnError check("error: ");
   double start = nowMs();
@@ -63,19 +86,32 @@ void bench(gradc::rt::ThreadPool &pool, int64_t batch, int64_t seq, int64_t head
       }));
   double compileMs = nowMs() - start;
 
-  std::vector<float> qkv = numbers(batch * seq * 3 * width), dQkv(qkv.size());
-  std::vector<float> o(batch * seq * width), dO = numbers(o.size()), lse(batch * heads * seq);
-  auto slice = [&](std::vector<float> &x, int i) { return x.data() + i * width; };
-  double forward = bestMs(pool, forwardKernel.function(), attentionForwardTaskCount(spec),
-                          {slice(qkv, 0), slice(qkv, 1), slice(qkv, 2), o.data(), lse.data()});
-  double backward = bestMs(pool, backwardKernel.function(), attentionBackwardTaskCount(spec),
-                           {slice(qkv, 0), slice(qkv, 1), slice(qkv, 2), o.data(), lse.data(),
-                            dO.data(), slice(dQkv, 0), slice(dQkv, 1), slice(dQkv, 2)});
+  int64_t width = c.heads * c.headDim, count = c.batch * c.seq * width;
+  Tensor qkv(c.dtype, 3 * count), dQkv(c.dtype, 3 * count), o(c.dtype, count), dO(c.dtype, count);
+  std::vector<float> lse(c.batch * c.heads * c.seq);
+  int32_t seed = 1, step = 2, firstRow = 0, stream = 3;
+  std::vector<void *> keys;
+  if (c.dropout > 0)
+    keys = {&seed, &step, &firstRow, &stream};
+  auto buffers = [&](std::vector<void *> inputs, std::vector<void *> results) {
+    inputs.insert(inputs.end(), keys.begin(), keys.end());
+    inputs.insert(inputs.end(), results.begin(), results.end());
+    return inputs;
+  };
+  double forward =
+      bestMs(pool, forwardKernel.function(), attentionForwardTaskCount(spec),
+             buffers({qkv.at(0), qkv.at(width), qkv.at(2 * width)}, {o.at(0), lse.data()}));
+  double backward =
+      bestMs(pool, backwardKernel.function(), attentionBackwardTaskCount(spec),
+             buffers({qkv.at(0), qkv.at(width), qkv.at(2 * width), o.at(0), lse.data(), dO.at(0)},
+                     {dQkv.at(0), dQkv.at(width), dQkv.at(2 * width)}));
   std::printf("{\"batch\": %lld, \"seq\": %lld, \"heads\": %lld, \"head_dim\": %lld, "
-              "\"threads\": %d, \"compile_ms\": %.0f, \"forward_ms\": %.3f, "
-              "\"forward_gflops\": %.0f, \"backward_ms\": %.3f, \"backward_gflops\": %.0f}\n",
-              static_cast<long long>(batch), static_cast<long long>(seq),
-              static_cast<long long>(heads), static_cast<long long>(headDim), pool.threads(),
+              "\"bits\": %lld, \"dropout\": %g, \"threads\": %d, \"compile_ms\": %.0f, "
+              "\"forward_ms\": %.3f, \"forward_gflops\": %.0f, \"backward_ms\": %.3f, "
+              "\"backward_gflops\": %.0f}\n",
+              static_cast<long long>(c.batch), static_cast<long long>(c.seq),
+              static_cast<long long>(c.heads), static_cast<long long>(c.headDim),
+              static_cast<long long>(8 * gradc::row::byteSize(c.dtype)), c.dropout, pool.threads(),
               compileMs, forward, attentionForwardFlops(spec) / forward * 1e-6, backward,
               attentionBackwardFlops(spec) / backward * 1e-6);
 }
@@ -89,9 +125,13 @@ int main(int argc, char **argv) {
     return 1;
   }
   auto status = gradc::rt::runOnKernelStack([&] {
-    bench(**pool, 1, 1024, 12, 64);
-    bench(**pool, 4, 256, 12, 64);
-    bench(**pool, 1, 2048, 8, 128);
+    using gradc::row::Dtype;
+    bench(**pool, {1, 1024, 12, 64});
+    bench(**pool, {4, 256, 12, 64});
+    bench(**pool, {1, 2048, 8, 128});
+    bench(**pool, {1, 1024, 12, 64, Dtype::f32, 0.1});
+    bench(**pool, {1, 1024, 12, 64, Dtype::bf16});
+    bench(**pool, {1, 1024, 12, 64, Dtype::bf16, 0.1});
   });
   return status.ok() ? 0 : 1;
 }

@@ -20,6 +20,10 @@ std::string verify(const AttentionSpec &s) {
                          s.kvHeads);
   if (s.headDim > 1024)
     return llvm::formatv("attention: head dimension {0} is above 1024", s.headDim);
+  if (s.dtype == row::Dtype::i32)
+    return "attention: expected elements of f32, bf16 or f16, got: i32";
+  if (!(s.dropout >= 0 && s.dropout < 1))
+    return llvm::formatv("attention: expected a dropout rate in [0, 1), got: {0}", s.dropout);
   return "";
 }
 
@@ -39,20 +43,32 @@ int64_t partRows(int64_t seq, int64_t items, int64_t unit) {
   return ceilDiv(ceilDiv(seq, parts), unit) * unit;
 }
 
+/// Rows that `floats` of scratch hold, in multiples of `unit`, whatever the target's vectors.
+int64_t gatheredRows(const AttentionSpec &s, int64_t floats, int64_t unit) {
+  constexpr int64_t widestVector = 16;
+  int64_t width = AttentionTiling::roundUp(s.headDim, widestVector);
+  return std::max(floats / width / unit, int64_t{1}) * unit;
+}
+
 } // namespace
 
 ForwardSplit forwardSplit(const AttentionSpec &s) {
   int64_t rows = partRows(s.seq, s.batch * s.heads, forwardQueryBlock);
   rows = std::min(rows, maxForwardRows);
+  if (s.narrow())
+    rows = std::min(rows, gatheredRows(s, forwardGathered, forwardQueryBlock));
   return {rows, ceilDiv(s.seq, rows)};
 }
 
 BackwardSplit backwardSplit(const AttentionSpec &s) {
-  if (s.batch * s.kvHeads >= 4)
-    return {};
-  BackwardSplit split;
+  BackwardSplit split{false, s.seq, 1, s.seq, 1};
+  int64_t mostKeys = s.narrow() ? gatheredRows(s, backwardGathered / 2, backwardKeyBlock) : s.seq;
+  if (s.batch * s.kvHeads >= 4 && s.seq <= mostKeys)
+    return split;
   split.apart = true;
   split.keyRows = partRows(s.seq, s.batch * s.kvHeads, backwardKeyBlock);
+  if (s.narrow())
+    split.keyRows = std::min(split.keyRows, mostKeys);
   split.keyParts = ceilDiv(s.seq, split.keyRows);
   split.queryRows = partRows(s.seq, s.batch * s.heads, queryUnit);
   split.queryParts = ceilDiv(s.seq, split.queryRows);
@@ -85,13 +101,13 @@ static int64_t productFlops(const AttentionSpec &s) {
 int64_t attentionForwardFlops(const AttentionSpec &s) { return 2 * productFlops(s); }
 int64_t attentionBackwardFlops(const AttentionSpec &s) { return 5 * productFlops(s); }
 
-int64_t attentionForwardBytes(const AttentionSpec &s) {
-  int64_t rows = s.batch * s.seq;
-  return 4 * rows * (2 * s.heads * s.headDim + 2 * s.kvHeads * s.headDim + s.heads);
+/// Bytes of so many tensors of query heads' and of key heads' rows, and of lse.
+static int64_t tensorBytes(const AttentionSpec &s, int64_t ofHeads, int64_t ofKeyHeads) {
+  int64_t elements = (ofHeads * s.heads + ofKeyHeads * s.kvHeads) * s.headDim;
+  return s.batch * s.seq *
+         (elements * row::byteSize(s.dtype) + s.heads * row::byteSize(row::Dtype::f32));
 }
-int64_t attentionBackwardBytes(const AttentionSpec &s) {
-  int64_t rows = s.batch * s.seq;
-  return 4 * rows * (4 * s.heads * s.headDim + 4 * s.kvHeads * s.headDim + s.heads);
-}
+int64_t attentionForwardBytes(const AttentionSpec &s) { return tensorBytes(s, 2, 2); }
+int64_t attentionBackwardBytes(const AttentionSpec &s) { return tensorBytes(s, 4, 4); }
 
 } // namespace gradc::codegen

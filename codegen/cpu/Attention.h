@@ -3,18 +3,24 @@
 // logarithm of each row's sum. Softmax works in base 2, scale * log2(e) being folded into the
 // queries as they are packed.
 //
-// Buffers, all f32. q, k, v, o and their gradients are addressed by strides, so that q, k and v may
-// be slices of one packed [batch, seq, 3 * heads * headDim] buffer; lse is [batch, heads, seq].
+// Buffers. q, k, v, o and their gradients, all of the spec's dtype, are addressed by strides, so
+// that q, k and v may be slices of one packed [batch, seq, 3 * heads * headDim] buffer; lse is f32
+// [batch, heads, seq].
 //   forward:  q, k, v, [seed, step, first row, stream,] o, lse
 //   backward: q, k, v, o, lse, dO, [seed, step, first row, stream,] dq, dk, dv
 // The four in brackets, single i32s, only with dropout. The last two resp. three are written; no
-// output may overlap another buffer. Scratch is on the stack: about 0.5 MiB for head dimensions up
-// to 128, 4 MiB at 1024, the largest there is. Tasks are a function of the spec alone.
+// output may overlap another buffer. All is computed in f32; an element is rounded once, when it is
+// stored. Scratch is on the stack: about 0.5 MiB for head dimensions up to 128, 4 MiB at 1024, the
+// largest there is, and up to 2 MiB more where elements are narrow. Tasks are a function of the
+// spec alone.
 //
-// A query that sees no key (all of its scores are -inf) gives 0, an lse of -inf, and no gradient.
+// What is not finite: a key that the mask hides from a query has no effect on it, whatever it
+// holds. A key whose score is -inf has a weight of 0, and its infinities reach no gradient. A query
+// all of whose scores are -inf gives 0, an lse of -inf, and no gradient.
 #pragma once
 
 #include "codegen/cpu/Target.h"
+#include "ir/row/RowProgram.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -31,6 +37,7 @@ struct AttentionSpec {
     bool operator==(const Strides &) const = default;
   };
 
+  row::Dtype dtype = row::Dtype::f32; ///< or bf16, f16
   int64_t batch = 1;
   int64_t seq = 0;
   int64_t heads = 0;
@@ -41,7 +48,7 @@ struct AttentionSpec {
   /// 0: none. Otherwise query i sees the keys i - window + 1 .. i, and `causal` is implied.
   int64_t window = 0;
   /// Of the softmax's results; the numbers are those of nn.dropout on [batch, heads, seq, seq].
-  double dropout = 0;
+  double dropout = 0; ///< below 1
   Strides q, k, v, o;     ///< k, v of kvHeads heads
   Strides dO, dq, dk, dv; ///< backward only
   bool operator==(const AttentionSpec &) const = default;
@@ -50,6 +57,7 @@ struct AttentionSpec {
   static Strides contiguous(int64_t seq, int64_t heads, int64_t headDim);
 
   bool masked() const { return causal || window > 0; }
+  bool narrow() const { return dtype != row::Dtype::f32; }
   int64_t group() const { return heads / kvHeads; }
 };
 

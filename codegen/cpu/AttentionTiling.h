@@ -13,6 +13,11 @@ inline constexpr int64_t forwardQueryBlock = queryUnit;
 inline constexpr int64_t backwardQueryBlock = 4 * queryUnit;
 inline constexpr int64_t backwardKeyBlock = 64;
 
+/// Floats of scratch in which a task gathers results whose elements are narrow: rounded once, they
+/// cannot be carried in the output as those of f32 are.
+inline constexpr int64_t forwardGathered = 65536;
+inline constexpr int64_t backwardGathered = 524288;
+
 /// Forward: a task owns `rows` query rows of one head; parts are per head.
 struct ForwardSplit {
   int64_t rows, parts;
@@ -20,11 +25,12 @@ struct ForwardSplit {
 ForwardSplit forwardSplit(const AttentionSpec &spec);
 
 /// Backward: a task owns one key head with the query heads that read it. Where those are too few to
-/// share out, dk/dv and dq are computed apart (seven products instead of five): first tasks that
-/// own `keyRows` keys of one key head, then tasks that own `queryRows` queries of one query head.
+/// share out, or a head's gathered dk and dv too large for scratch, dk/dv and dq are computed apart
+/// (seven products instead of five): first tasks that own `keyRows` keys of one key head, then
+/// tasks that own `queryRows` queries of one query head.
 struct BackwardSplit {
   bool apart = false;
-  int64_t keyRows = 0, keyParts = 0;
+  int64_t keyRows = 0, keyParts = 0; ///< not apart: all rows, one part
   int64_t queryRows = 0, queryParts = 0;
 };
 BackwardSplit backwardSplit(const AttentionSpec &spec);

@@ -98,6 +98,7 @@ void emitMatmul(nn::MatmulOp op, Emission &to) {
 
 template <typename Op> AttentionSpec attentionSpec(Op op) {
   AttentionSpec spec;
+  spec.dtype = nn::rowDtype(cast<RankedTensorType>(op.getQuery().getType()).getElementType());
   spec.batch = op.getBatch();
   spec.seq = rows(op.getQuery()) / spec.batch;
   spec.heads = op.getHeads();

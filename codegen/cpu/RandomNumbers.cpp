@@ -17,20 +17,19 @@ namespace {
 struct Integers {
   const Vectors &v;
 
-  Value number(Value like, uint32_t value) const {
-    return v.constant(like.getType(), static_cast<int32_t>(value));
+  Value number(Value like, int64_t value) const {
+    return v.constant(like.getType(), static_cast<double>(value));
   }
   Value add(Value x, Value y) const { return arith::AddIOp::create(v.builder, v.loc, x, y); }
   Value bitXor(Value x, Value y) const { return arith::XOrIOp::create(v.builder, v.loc, x, y); }
   Value bitAnd(Value x, int64_t mask) const {
-    Value bits = v.constant(x.getType(), static_cast<double>(mask));
-    return arith::AndIOp::create(v.builder, v.loc, x, bits);
+    return arith::AndIOp::create(v.builder, v.loc, x, number(x, mask));
   }
   Value shiftRight(Value x, int count) const {
-    return arith::ShRUIOp::create(v.builder, v.loc, x, v.constant(x.getType(), count));
+    return arith::ShRUIOp::create(v.builder, v.loc, x, number(x, count));
   }
   Value shiftLeft(Value x, int count) const {
-    return arith::ShLIOp::create(v.builder, v.loc, x, v.constant(x.getType(), count));
+    return arith::ShLIOp::create(v.builder, v.loc, x, number(x, count));
   }
   Value truncate(Value x) const {
     return arith::TruncIOp::create(v.builder, v.loc, v.shapedAs(v.i32, x), x);
@@ -38,39 +37,41 @@ struct Integers {
   Value extend(Value x) const {
     return arith::ExtUIOp::create(v.builder, v.loc, v.shapedAs(v.i64, x), x);
   }
-  /// Upper and lower word of x times a constant.
-  std::pair<Value, Value> multiply(Value x, uint32_t multiplier) const {
-    Value wide = extend(x);
-    Value product =
-        arith::MulIOp::create(v.builder, v.loc, wide, v.constant(wide.getType(), multiplier));
-    return {truncate(shiftRight(product, 32)), truncate(product)};
+  /// The lower words of x times a constant, 64 bits.
+  Value multiply(Value x, uint32_t multiplier) const {
+    Value low = bitAnd(x, 0xffffffff);
+    return arith::MulIOp::create(v.builder, v.loc, low, number(low, multiplier));
   }
 };
 
 using Words = std::array<Value, 4>;
 
+/// Each word is the lower half of an i64 lane, the upper being anything: so a product's words need
+/// no moving between lanes, which would cost more than all else.
 Words emitPhilox(const Vectors &v, Words counter, const RandomStream &stream) {
   Integers i{v};
-  Value key0 = stream.seed;
-  Value key1 = v.constant(v.i32, stream.stream);
+  Value key0 = i.extend(stream.seed);
+  Value key1 = i.extend(v.constant(v.i32, stream.stream));
   for (int round = 0; round < row::philoxRounds; ++round) {
-    auto [high0, low0] = i.multiply(counter[0], row::philoxMultiplier0);
-    auto [high1, low1] = i.multiply(counter[2], row::philoxMultiplier1);
-    counter = {i.bitXor(i.bitXor(high1, counter[1]), v.splat(key0)), low1,
-               i.bitXor(i.bitXor(high0, counter[3]), v.splat(key1)), low0};
+    Value product0 = i.multiply(counter[0], row::philoxMultiplier0);
+    Value product1 = i.multiply(counter[2], row::philoxMultiplier1);
+    counter = {i.bitXor(i.bitXor(i.shiftRight(product1, 32), counter[1]), v.splat(key0)), product1,
+               i.bitXor(i.bitXor(i.shiftRight(product0, 32), counter[3]), v.splat(key1)), product0};
     key0 = i.add(key0, i.number(key0, row::philoxKeyStep0));
     key1 = i.add(key1, i.number(key1, row::philoxKeyStep1));
   }
   return counter;
 }
 
-/// Words under the 64-bit counter numbers of a vector<i64>.
+/// Words, as i32, under the 64-bit counter numbers of a vector<i64>.
 Words emitWords(const Vectors &v, const RandomStream &stream, Value numbers) {
   Integers i{v};
-  return emitPhilox(v,
-                    {i.truncate(numbers), i.truncate(i.shiftRight(numbers, 32)),
-                     v.splat(stream.step), v.constant(v.vectorOf(v.i32), 0)},
-                    stream);
+  Words words = emitPhilox(
+      v, {numbers, i.shiftRight(numbers, 32), v.splat(i.extend(stream.step)), i.number(numbers, 0)},
+      stream);
+  for (Value &word : words)
+    word = i.truncate(word);
+  return words;
 }
 
 Value toFraction(const Vectors &v, Value word) {

@@ -48,6 +48,7 @@ int64_t MatmulOp::getFlops() {
 }
 bool MatmulOp::isModelFlops() { return true; }
 PrecisionClass MatmulOp::getPrecisionClass() { return PrecisionClass::low; }
+void MatmulOp::roundInputs() { setTf32(true); }
 FusionRole MatmulOp::getFusionRole() { return FusionRole::library; }
 int64_t MatmulOp::getAccumulatorOperand() { return getAccumulator() ? 2 : -1; }
 int64_t MatmulOp::getInPlaceOperand(unsigned) { return getAccumulatorOperand(); }
