@@ -3,6 +3,6 @@
 foreach(command
         "${CMAKE_COMMAND};--preset;${PRESET};-B;${BINARY}"
         "${CMAKE_COMMAND};--build;${BINARY}"
-        "${CMAKE_CTEST_COMMAND};--test-dir;${BINARY};--output-on-failure")
+        "${CMAKE_CTEST_COMMAND};--test-dir;${BINARY};--output-on-failure;--parallel;2")
   execute_process(COMMAND ${command} WORKING_DIRECTORY ${SOURCE} COMMAND_ERROR_IS_FATAL ANY)
 endforeach()

@@ -1,14 +1,17 @@
 // The handler only sets a flag: all work is done by the training loop between steps.
 #include "runtime/app/StopSignal.h"
 
+#include <atomic>
 #include <csignal>
 
 namespace gradc::rt {
 namespace {
 
-volatile std::sig_atomic_t requested = 0;
+// Atomic and not sig_atomic_t: the system may choose any thread to run the handler.
+std::atomic<bool> requested{false};
+static_assert(std::atomic<bool>::is_always_lock_free, "a handler must not wait for a lock");
 
-void request(int) { requested = 1; }
+void request(int) { requested = true; }
 
 } // namespace
 
@@ -22,6 +25,6 @@ void catchStopSignals() {
   sigaction(SIGINT, &action, nullptr);
 }
 
-bool stopRequested() { return requested != 0; }
+bool stopRequested() { return requested; }
 
 } // namespace gradc::rt
