@@ -26,8 +26,11 @@ Expected<RunState> readRunState(const Checkpoint &checkpoint, const Metadata &me
     return Status::user(fmt::format("{}: the manifest names no data order; it was not saved by "
                                     "`train`, start afresh in another folder",
                                     checkpoint.path));
-  RunState state{int64_t(manifest.step), manifest.dataCursor, manifest.rngSeed,
-                 order == "shuffled" ? DataOrder::shuffled : DataOrder::sequential};
+  RunState state;
+  state.step = int64_t(manifest.step);
+  state.dataCursor = manifest.dataCursor;
+  state.seed = manifest.rngSeed;
+  state.dataOrder = order == "shuffled" ? DataOrder::shuffled : DataOrder::sequential;
   state.skipped = std::max<int64_t>(0, integer("skipped"));
   if (extra.contains("loss_scale") && extra["loss_scale"].is_number())
     state.lossScale = {extra["loss_scale"].get<double>(),

@@ -120,7 +120,8 @@ TEST(AttentionDropout, EveryKeyChangesTheMask) {
   std::vector<float> base = visibleWeights(0.5, {1, 2, 0});
   ASSERT_FALSE(base.empty());
   EXPECT_EQ(base, visibleWeights(0.5, {1, 2, 0}));
-  for (RandomKeys keys : {RandomKeys{2, 2, 0}, RandomKeys{1, 3, 0}, RandomKeys{1, 2, 64}, RandomKeys{1, 2, 0, 6}}) {
+  for (RandomKeys keys :
+       {RandomKeys{2, 2, 0}, RandomKeys{1, 3, 0}, RandomKeys{1, 2, 64}, RandomKeys{1, 2, 0, 6}}) {
     std::vector<float> other = visibleWeights(0.5, keys);
     double same = 0;
     for (size_t i = 0; i < base.size(); ++i)

@@ -19,10 +19,9 @@ double dropoutFactor(const AttentionSpec &s, const RandomKeys &keys, int64_t b, 
   if (s.dropout == 0)
     return 1;
   int64_t row = keys.firstRow * s.heads + (b * s.heads + h) * s.seq + i;
-  float number =
-      row::philoxUniform(static_cast<uint32_t>(keys.seed) +
-                             static_cast<uint32_t>(keys.stream) * row::philoxStreamStep,
-                         static_cast<uint32_t>(keys.step), 0, row * s.seq + j);
+  float number = row::philoxUniform(static_cast<uint32_t>(keys.seed) +
+                                        static_cast<uint32_t>(keys.stream) * row::philoxStreamStep,
+                                    static_cast<uint32_t>(keys.step), 0, row * s.seq + j);
   return number < static_cast<float>(s.dropout) ? 0 : 1 / (1 - s.dropout);
 }
 

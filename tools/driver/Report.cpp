@@ -58,14 +58,15 @@ void printSummary(const Compiler &compiler, const CompileRequest &request, llvm:
   for (auto program : compiler.module().getOps<exec::ProgramOp>())
     if (program.getSymName() == "train_step")
       program.walk([&](Operation *op) {
-        launches += isa<exec::LaunchOp>(op);
-        products += isa<exec::GemmOp>(op);
+        auto launch = dyn_cast<exec::LaunchOp>(op);
+        launches += isa<exec::LaunchOp, exec::GemmOp>(op);
+        products += isa<exec::GemmOp>(op) || (launch && launch.getProduct());
       });
   double total = 0;
   for (auto &[phase, time] : compiler.timings())
     total += time;
-  out << "kernels      " << kernels << " distinct; a step launches " << launches << " and "
-      << products << " matrix products\n";
+  out << "kernels      " << kernels << " distinct; a step launches " << launches << ", " << products
+      << " of them matrix products\n";
   out << "wrote        " << request.output << " in " << llvm::format("%.1f s", total) << "\n";
 }
 
