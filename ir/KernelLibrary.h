@@ -24,7 +24,7 @@ public:
   virtual llvm::FailureOr<KernelGeometry> geometry(mlir::Operation *op,
                                                    llvm::ArrayRef<int64_t> rowStrides) const = 0;
 
-  /// Whether this matrix product is a kernel of this target too; else the runtime's library makes it.
+  /// Whether this matrix product is a kernel of this target; else the runtime's library makes it.
   virtual bool emitsProduct(mlir::Operation *product) const = 0;
 
   /// Bytes in which the library repacks operands of an m x k times k x n product; 0 for none.

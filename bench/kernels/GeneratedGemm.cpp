@@ -1,4 +1,4 @@
-// The matrix products of GPT-2 124M at 1024 tokens as generated kernels, all f32 and all bf16:
+// The matrix products of GPT-2 124M at 1024 tokens as generated kernels, in f32, tf32 and bf16:
 // GFLOP/s and the share of the machine's f32 peak, which is measured before and after each shape,
 // as other load moves all of them.
 // Usage: bench_generatedgemm [threads [name part]].
@@ -52,22 +52,31 @@ const Shape shapes[] = {
     {"token head", 1, 50257, 768, false, true, 1, 0},
 };
 
-/// Of all three matrices; the first is what the others are compared with.
-constexpr row::Dtype dtypes[] = {row::Dtype::f32, row::Dtype::bf16};
+/// What all three matrices are, and what operands are rounded to; the first variant is what the
+/// others are compared with.
+struct Variant {
+  const char *name;
+  row::Dtype dtype;
+  codegen::InputRounding rounding;
+};
+const Variant variants[] = {{"f32", row::Dtype::f32, codegen::InputRounding::none},
+                            {"tf32", row::Dtype::f32, codegen::InputRounding::tf32},
+                            {"bf16", row::Dtype::bf16, codegen::InputRounding::none}};
 
 double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-codegen::GemmSpec specOf(const Shape &shape, row::Dtype dtype) {
+codegen::GemmSpec specOf(const Shape &shape, const Variant &variant) {
   auto matrix = [&](int64_t rows, int64_t columns, bool transposed) -> codegen::GemmSpec::Matrix {
-    return {transposed ? 1 : columns, transposed ? rows : 1, rows * columns, dtype};
+    return {transposed ? 1 : columns, transposed ? rows : 1, rows * columns, variant.dtype};
   };
   codegen::GemmSpec spec;
   spec.m = shape.m, spec.n = shape.n, spec.k = shape.k, spec.batch = shape.batch;
   spec.a = matrix(shape.m, shape.k, shape.aTransposed);
   spec.b = matrix(shape.k, shape.n, shape.bTransposed);
   spec.c = matrix(shape.m, shape.n, false);
+  spec.roundInputs = variant.rounding;
   return spec;
 }
 
@@ -103,18 +112,18 @@ std::vector<double> bestSeconds(rt::ThreadPool &pool, const std::vector<codegen:
   return best;
 }
 
-/// What a step takes in the products measured so far, by type.
+/// What a step takes in the products measured so far, by variant.
 struct Total {
   double flops = 0, peakFlops = 0;
-  std::vector<double> seconds = std::vector<double>(std::size(dtypes), 0.0);
+  std::vector<double> seconds = std::vector<double>(std::size(variants), 0.0);
 };
 
 bool measureShape(const Shape &shape, rt::ThreadPool &pool, int threads, std::byte *memory,
                   Total &total) {
   std::vector<codegen::GemmSpec> specs;
   std::vector<codegen::LoadedKernel> kernels;
-  for (row::Dtype dtype : dtypes) {
-    specs.push_back(specOf(shape, dtype));
+  for (const Variant &variant : variants) {
+    specs.push_back(specOf(shape, variant));
     kernels.push_back(compile(specs.back()));
   }
   auto before = rt::measurePeak(threads);
@@ -128,7 +137,7 @@ bool measureShape(const Shape &shape, rt::ThreadPool &pool, int threads, std::by
               (long long)shape.m, (long long)shape.n, (long long)shape.k, (long long)shape.batch,
               peak / 1e9);
   for (size_t i = 0; i < specs.size(); ++i) {
-    std::printf("  %s %6.1f GFLOP/s %5.1f %% %4lld tasks", row::name(dtypes[i]),
+    std::printf("  %s %6.1f GFLOP/s %5.1f %% %4lld tasks", variants[i].name,
                 flops / seconds[i] / 1e9, 100 * flops / seconds[i] / peak,
                 (long long)gemmTaskCount(specs[i]));
     total.seconds[i] += seconds[i] * double(shape.calls);
@@ -158,9 +167,9 @@ int measure(int threads, const char *part) {
     if (std::strstr(shape.name, part) &&
         !measureShape(shape, **pool, threads, memory->data(), total))
       return 1;
-  for (size_t i = 0; i < std::size(dtypes); ++i)
+  for (size_t i = 0; i < std::size(variants) && total.flops > 0; ++i)
     std::printf("a step of %s: %.1f GFLOP/s, %.2f times the rate of f32, %.1f %% of the peak\n",
-                row::name(dtypes[i]), total.flops / total.seconds[i] / 1e9,
+                variants[i].name, total.flops / total.seconds[i] / 1e9,
                 total.seconds[0] / total.seconds[i],
                 100 * total.flops / total.peakFlops * total.seconds[0] / total.seconds[i]);
   return 0;

@@ -15,10 +15,9 @@
 // C that is narrower than f32 cannot hold them, so they wait in f32 on the task's stack, and each
 // is rounded once, to nearest even, behind the last slice.
 //
-// A C of four rows or fewer is made without packing (GemmThin.h).
-//
-// Every other element of C is the sum over the slices, in order, of sums over a slice's depth in
-// order: the same bits for any order of the tasks and any number of threads.
+// Every element of C is the sum over the slices, in order, of sums over a slice's depth in order:
+// the same bits for any order of the tasks and any number of threads. So is a C of four rows or
+// fewer, which is made without packing and in an order of its own (GemmThin.h).
 #pragma once
 
 #include "codegen/cpu/Target.h"

@@ -161,6 +161,10 @@ void ThinEmitter::addDots() {
   int64_t streams = spec.m <= 2 ? 4 : 2;
   int64_t whole = spec.k / k.lanes() * k.lanes();
   Value last = k.sub(columns, 1);
+  // The same of the next columns: streams this short end before the processor has seen them.
+  constexpr int64_t firstCacheHalf = 16 * 1024;
+  int64_t distance = streams * spec.b.columnStride;
+  bool fetchesNext = distance * row::byteSize(spec.b.dtype) <= firstCacheHalf;
   k.forRange(k.index(0), columns, streams, [&](Value column) {
     SmallVector<Value> starts;
     for (int64_t u = 0; u < streams; ++u)
@@ -168,8 +172,12 @@ void ThinEmitter::addDots() {
     auto step = [&](Value at, Value mask, ArrayRef<Value> before) {
       SmallVector<Value> after(before);
       SmallVector<Value> values;
-      for (Value start : starts)
-        values.push_back(load(spec.b, k.v.elementPointer(spec.b.dtype, start, at), mask));
+      for (Value start : starts) {
+        Value place = k.v.elementPointer(spec.b.dtype, start, at);
+        values.push_back(load(spec.b, place, mask));
+        if (fetchesNext)
+          prefetch(k, k.v.elementPointer(spec.b.dtype, place, k.index(distance)));
+      }
       for (int64_t i = 0; i < spec.m; ++i) {
         Value factors = k.load(k.at(k.at(copyOfA, i * depth), at));
         for (int64_t u = 0; u < streams; ++u)

@@ -202,7 +202,12 @@ TEST(GemmPrecision, ReadsAndWritesEveryNarrowNumber) {
     }
     for (const CpuTarget &target : gemmTargets()) {
       SCOPED_TRACE(testing::Message() << gradc::row::name(dtype) << ", " << target.vectorBits);
-      expectNumbers(passThrough(numbers, {dtype, dtype, dtype}, target), numbers);
+      std::vector<float> want = numbers;
+      // Where an instruction rounds to bf16, it takes subnormal numbers for zeros.
+      if (target.hasBf16 && dtype == Dtype::bf16)
+        for (float &number : want)
+          number = std::fpclassify(number) == FP_SUBNORMAL ? 0 : number;
+      expectNumbers(passThrough(numbers, {dtype, dtype, dtype}, target), want);
     }
   }
 }
