@@ -48,7 +48,7 @@ struct AttentionSpec {
   /// 0: none. Otherwise query i sees the keys i - window + 1 .. i, and `causal` is implied.
   int64_t window = 0;
   /// Of the softmax's results; the numbers are those of nn.dropout on [batch, heads, seq, seq].
-  double dropout = 0; ///< below 1
+  double dropout = 0;     ///< below 1
   Strides q, k, v, o;     ///< k, v of kvHeads heads
   Strides dO, dq, dk, dv; ///< backward only
   bool operator==(const AttentionSpec &) const = default;

@@ -44,8 +44,8 @@ void emitFactors(KernelBuilder &k, const AttentionSpec &spec) {
 
 /// The function (i64 low, i64 high, i32 seed, i32 step, ptr to), made where it is missing.
 func::FuncOp factorsFunction(KernelBuilder &k, const AttentionSpec &spec) {
-  std::string name = llvm::formatv("gradc.dropout_{0}_r{1:x}", k.lanes(),
-                                   std::bit_cast<uint64_t>(spec.dropout));
+  std::string name =
+      llvm::formatv("gradc.dropout_{0}_r{1:x}", k.lanes(), std::bit_cast<uint64_t>(spec.dropout));
   if (auto existing = k.module().lookupSymbol<func::FuncOp>(name))
     return existing;
   Type i64 = k.builder().getI64Type(), i32 = k.builder().getI32Type();
@@ -66,8 +66,9 @@ AttentionDropout::AttentionDropout(KernelBuilder &k, const AttentionSpec &spec, 
   Value stream = k.v.loadScalar(row::Dtype::i32, k.buffer(firstBuffer + 3));
   Value streamStep = k.v.constant(k.v.i32, static_cast<int32_t>(row::philoxStreamStep));
   seed = k.v.loadScalar(row::Dtype::i32, k.buffer(firstBuffer));
-  seed = arith::AddIOp::create(k.builder(), k.location(), seed,
-                               arith::MulIOp::create(k.builder(), k.location(), stream, streamStep));
+  seed =
+      arith::AddIOp::create(k.builder(), k.location(), seed,
+                            arith::MulIOp::create(k.builder(), k.location(), stream, streamStep));
   step = k.v.loadScalar(row::Dtype::i32, k.buffer(firstBuffer + 1));
   firstRow = k.loadInt(k.buffer(firstBuffer + 2));
   int64_t floats = AttentionTiling::roundUp(keys, groupSize(k)) + groupSize(k);

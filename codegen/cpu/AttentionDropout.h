@@ -10,8 +10,8 @@ namespace gradc::codegen {
 
 class AttentionDropout {
 public:
-  /// Reads seed, step, first row and stream from the kernel's buffers from `firstBuffer` on; no buffer is
-  /// read without dropout. `keys`: the most that are asked for at once.
+  /// Reads seed, step, first row and stream from the kernel's buffers from `firstBuffer` on; no
+  /// buffer is read without dropout. `keys`: the most that are asked for at once.
   AttentionDropout(KernelBuilder &k, const AttentionSpec &spec, int firstBuffer, int64_t keys);
 
   explicit operator bool() const { return spec.dropout > 0; }

@@ -33,8 +33,7 @@ struct Geometry {
             static_cast<int64_t>(op.getWindow()),
             op.getScale().convertToDouble(),
             op.getCausal(),
-            keys.empty() ? std::nullopt
-                         : std::optional(DropoutMask(op.getDropout(), keys))};
+            keys.empty() ? std::nullopt : std::optional(DropoutMask(op.getDropout(), keys))};
   }
 
   /// Index of the first element of a head's row in query or result, and in key or value.

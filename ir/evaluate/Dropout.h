@@ -17,7 +17,8 @@ struct DropoutMask {
   DropoutMask(const llvm::APFloat &dropRate, llvm::ArrayRef<HostTensor> keys)
       : rate(static_cast<float>(dropRate.convertToDouble())),
         keptFactor(1 / (1 - dropRate.convertToDouble())),
-        seed(word(keys[0]) + word(keys[3]) * row::philoxStreamStep), step(word(keys[1])), firstRow(static_cast<int64_t>(keys[2][0])) {}
+        seed(word(keys[0]) + word(keys[3]) * row::philoxStreamStep), step(word(keys[1])),
+        firstRow(static_cast<int64_t>(keys[2][0])) {}
 
   /// `value` as dropout leaves it at a global element index.
   double apply(double value, int64_t element) const {

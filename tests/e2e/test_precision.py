@@ -1,9 +1,10 @@
 """Precision modes against PyTorch in f64, and what each mode promises: bits, skips, exact resumes.
 
 A mode's bounds are its unit of rounding u (of the inputs of products: 2^-11 for tf32 and fp16, 2^-8
-for bf16) times a factor: losses within u; gradients by norm within 4 u all together and 8 u each. The
-gradient of a key's bias is what is left after cancellation (a softmax does not see a shift of all its
-scores), so its bound is 32 u.
+for bf16) times a factor: losses within u, gradients by norm within 8 u, each and all together. PyTorch's
+autocast gives 5.3 u (bf16) and 5.7 u (fp16) all together on tiny-llama3. The gradient of a key's bias
+is what is left after cancellation (a softmax does not see a shift of all its scores; autocast: 12 u),
+so its bound is 32 u.
 """
 
 import json
@@ -52,7 +53,7 @@ class Precision(Case):
             self.assert_within(relative(actual[tensor], values), units * UNITS[mode], tensor)
         together = [sum((list(tensors[tensor]) for tensor in expected), [])
                     for tensors in (actual, expected)]
-        self.assert_within(relative(*together), 4 * UNITS[mode], "all gradients")
+        self.assert_within(relative(*together), 8 * UNITS[mode], "all gradients")
 
     def test_gpt2_tf32(self):
         self.check("tiny-gpt2", "tf32")
