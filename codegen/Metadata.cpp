@@ -1,6 +1,7 @@
 // The JSON that an executable carries.
 #include "codegen/Metadata.h"
 #include "ir/Exec.h"
+#include "ir/Explanation.h"
 #include "ir/Nn.h"
 
 #include "llvm/ADT/MapVector.h"
@@ -98,6 +99,18 @@ json::Array kernelUses(ModuleOp module) {
   return list;
 }
 
+/// What passes decided, by topic, in lines.
+json::Object explanations(ModuleOp module) {
+  json::Object topics;
+  forEachExplanation(module, [&](StringRef topic, ArrayRef<Attribute> lines) {
+    json::Array texts;
+    for (Attribute line : lines)
+      texts.push_back(cast<StringAttr>(line).getValue());
+    topics[topic] = std::move(texts);
+  });
+  return topics;
+}
+
 std::string execText(ModuleOp module) {
   std::string text;
   llvm::raw_string_ostream stream(text);
@@ -184,6 +197,7 @@ std::string executableMetadata(ModuleOp module, const CompileFlags &flags,
                                             {"workspace", memory.workspace},
                                             {"peak", memory.peak}}},
                     {"kernels", kernelUses(module)},
+                    {"explain", explanations(module)},
                     {"state", stateSlots(module)},
                     {"gradients", std::move(gradients)},
                     {"exec", execText(module)}};

@@ -4,8 +4,11 @@
 // same matrix, else starts its own. Joining is legal when no path leaves the cluster and returns to
 // it through the op: clusters count as single nodes on such paths. Ops that end up after their
 // users are put right by one topological sort of the block.
-#include "mlir/Analysis/TopologicalSortUtils.h"
+#include "ir/Explanation.h"
 #include "passes/Passes.h"
+#include "passes/StableOrder.h"
+
+#include "llvm/ADT/StringExtras.h"
 
 namespace gradc {
 #define GEN_PASS_DEF_FUSIONPASS
@@ -33,24 +36,40 @@ class BlockFusion {
 public:
   BlockFusion(Block &block, bool enable) : block(block), enable(enable) {}
 
-  void run() {
+  /// `made` and `refused` take what was joined, and what was not and why.
+  void run(Tally &made, Tally &refused) {
     int64_t index = 0;
     for (Operation &op : block)
       position[&op] = index++;
     for (Operation &op : block)
       if (auto rowOp = dyn_cast<RowOpInterface>(op))
-        place(rowOp);
-    for (Cluster &cluster : clusters)
+        place(rowOp, refused);
+    for (Cluster &cluster : clusters) {
+      made.add(describe(cluster));
       outline(cluster);
-    (void)sortTopologically(&block);
+    }
+    sortStably(block);
   }
 
 private:
-  void place(RowOpInterface op) {
+  static std::string describe(const Cluster &cluster) {
+    return "one kernel: " + llvm::join(llvm::map_range(cluster.ops,
+                                                       [](RowOpInterface op) {
+                                                         return op->getName().stripDialect().str();
+                                                       }),
+                                       ", ");
+  }
+
+  void place(RowOpInterface op, Tally &refused) {
     if (enable)
       for (size_t candidate : candidates(op)) {
-        if (StringRef refusal = whyNot(candidate, op); !refusal.empty())
+        if (StringRef refusal = whyNot(candidate, op); !refusal.empty()) {
+          Operation *last = clusters[candidate].ops.back();
+          refused.add((op->getName().stripDialect() + " not with " +
+                       last->getName().stripDialect() + ": " + refusal)
+                          .str());
           continue;
+        }
         clusters[candidate].ops.push_back(op);
         clusterOf[op] = candidate;
         return;
@@ -222,8 +241,12 @@ private:
   void runOnOperation() override {
     SmallVector<Block *> blocks{&getOperation().getBody().front()};
     getOperation().walk([&](MicrobatchesOp loop) { blocks.push_back(&loop.getBody().front()); });
+    Tally made, refused;
     for (Block *block : blocks)
-      BlockFusion(*block, enable).run();
+      BlockFusion(*block, enable).run(made, refused);
+    SmallVector<std::string> lines = made.lines();
+    lines.append(refused.lines());
+    explain(getOperation(), "fusion", lines);
   }
 };
 

@@ -3,7 +3,7 @@
 #define GRADC_PASSES
 include "mlir/Pass/PassBase.td"
 
-def PrecisionPass : Pass<"precision", "::mlir::func::FuncOp"> {
+def PrecisionPass : Pass<"precision", "::mlir::ModuleOp"> {
   let summary = "Gives the forward graph the types that a precision mode computes in";
   let description = [{
     By the ops' classes (PrecisionOpInterface): matrix products and attention read and give bf16 or
@@ -47,8 +47,8 @@ def RecomputePass : Pass<"recompute", "::mlir::ModuleOp"> {
     Decides for each layer of `@loss_and_gradients` which values to keep (passes/recompute/Choice.h)
     and puts second copies of the others in front of the gradients that read them. The copies are
     the same ops on the same values, so gradients do not change by a bit; they read what was kept
-    through `nn.after`, which keeps them where they are. Leaves what was decided in the module's
-    attribute `nn.recompute`.
+    through `nn.after`, which keeps them where they are. Leaves the number of levels in the
+    module's attribute `nn.recompute_levels`.
 
     ```mlir
     %h = nn.activation gelu_tanh %a : tensor<8x64xf32>
@@ -107,8 +107,8 @@ def FusionPass : Pass<"fusion", "::mlir::func::FuncOp"> {
   let description = [{
     Joins a row op to the cluster of a producer or sibling with the same rows and columns, where no
     other op stands between them, so that intermediates stay in registers or cache. With `enable` off
-    every row op becomes a cluster of its own. The reason for each refusal is recorded on the op when
-    `record-refusals` is set.
+    every row op becomes a cluster of its own. What was joined and what was not, and why, stands in the
+    function's `nn.explain`.
 
     ```mlir
     %0 = nn.add %x, %b : tensor<8x64xf32>, tensor<64xf32>

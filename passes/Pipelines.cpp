@@ -36,7 +36,7 @@ void gradc::buildPhase(Phase phase, mlir::OpPassManager &passes, const Options &
   case Phase::precision: {
     PrecisionPassOptions precision;
     precision.mode = options.precision;
-    passes.addNestedPass<FuncOp>(createPrecisionPass(precision));
+    passes.addPass(createPrecisionPass(precision));
     passes.addPass(mlir::createCanonicalizerPass());
     break;
   }

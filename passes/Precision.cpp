@@ -1,4 +1,5 @@
 // Gives the ops of the forward graph the types that a precision mode computes in.
+#include "ir/Explanation.h"
 #include "passes/Passes.h"
 
 namespace gradc {
@@ -107,20 +108,44 @@ public:
 
 private:
   void runOnOperation() override {
-    func::FuncOp function = getOperation();
+    ModuleOp module = getOperation();
     MLIRContext *context = &getContext();
-    if (mode == "fp32")
-      return;
+    SmallVector<func::FuncOp> functions(module.getOps<func::FuncOp>());
     if (mode == "tf32") {
-      function.walk([](PrecisionOpInterface op) { op.roundInputs(); });
-      return;
-    }
-    if (mode != "bf16" && mode != "fp16") {
-      function.emitError() << "expected a precision of fp32, tf32, bf16, fp16, got: " << mode;
+      module.walk([](PrecisionOpInterface op) { op.roundInputs(); });
+    } else if (mode == "bf16" || mode == "fp16") {
+      Type low = mode == "bf16" ? Type(BFloat16Type::get(context)) : Float16Type::get(context);
+      for (func::FuncOp function : functions)
+        FunctionPrecision(function, low).run();
+    } else if (mode != "fp32") {
+      module.emitError() << "expected a precision of fp32, tf32, bf16, fp16, got: " << mode;
       return signalPassFailure();
     }
-    Type low = mode == "bf16" ? Type(BFloat16Type::get(context)) : Type(Float16Type::get(context));
-    FunctionPrecision(function, low).run();
+    if (!functions.empty())
+      explain(module, "precision", describe(functions.front()));
+  }
+
+  /// A line for each kind of op, type and reason.
+  static SmallVector<std::string> describe(func::FuncOp function) {
+    Tally tally;
+    function.walk([&](PrecisionOpInterface op) {
+      std::string line;
+      llvm::raw_string_ostream stream(line);
+      stream << op->getName().stripDialect() << " gives "
+             << getElementTypeOrSelf(op->getResult(0).getType()) << ": ";
+      switch (op.getPrecisionClass()) {
+      case PrecisionClass::low:
+        stream << "computes in the mode's type";
+        break;
+      case PrecisionClass::follow:
+        stream << "follows its inputs";
+        break;
+      case PrecisionClass::full:
+        stream << "stays fp32";
+      }
+      tally.add(line);
+    });
+    return tally.lines();
   }
 };
 

@@ -1,4 +1,5 @@
 // Computes forward values again in the backward instead of keeping them.
+#include "ir/Explanation.h"
 #include "passes/Passes.h"
 #include "passes/recompute/Choice.h"
 #include "passes/recompute/Rematerialise.h"
@@ -7,6 +8,8 @@ namespace gradc {
 #define GEN_PASS_DEF_RECOMPUTEPASS
 #include "passes/Passes.h.inc"
 } // namespace gradc
+
+#include "llvm/Support/Format.h"
 
 using namespace mlir;
 using namespace gradc;
@@ -34,7 +37,9 @@ private:
       return signalPassFailure();
     }
     Choice choice = choices.at(*wanted);
-    module->setAttr("nn.recompute", describe(*wanted, choices.levelCount(), choice));
+    module->setAttr("nn.recompute_levels",
+                    IntegerAttr::get(IntegerType::get(&getContext(), 64), choices.levelCount()));
+    explain(module, "recompute", describe(*wanted, choices.levelCount(), choice));
     if (*wanted > 0)
       rematerialise(graph, choice.kept);
   }
@@ -50,19 +55,23 @@ private:
         .Default(std::nullopt);
   }
 
-  DictionaryAttr describe(int chosen, int levels, const Choice &choice) {
-    Builder b(&getContext());
-    auto number = [&](StringRef name, int64_t value) {
-      return b.getNamedAttr(name, b.getI64IntegerAttr(value));
-    };
-    SmallVector<Attribute> stretches;
-    for (const StretchChoice &stretch : choice.stretches)
-      stretches.push_back(b.getDictionaryAttr(
-          {b.getNamedAttr("name", b.getStringAttr(stretch.name)),
-           number("bytes_kept", stretch.bytesKept), number("bytes_dropped", stretch.bytesDropped),
-           number("flops", stretch.flops)}));
-    return b.getDictionaryAttr({number("level", chosen), number("levels", levels),
-                                b.getNamedAttr("layers", b.getArrayAttr(stretches))});
+  /// A line for the level and one for each layer that computes something again.
+  static SmallVector<std::string> describe(int chosen, int levels, const Choice &choice) {
+    SmallVector<std::string> lines{"level " + std::to_string(chosen) + " of 0 (keep all) to " +
+                                   std::to_string(levels - 1) + " (keep layer inputs)"};
+    for (const StretchChoice &stretch : choice.stretches) {
+      if (stretch.bytesDropped == 0)
+        continue;
+      std::string line;
+      llvm::raw_string_ostream(line)
+          << stretch.name << ": keeps "
+          << llvm::format("%.2f MiB, computes %.2f MiB again with %.3f GFLOP",
+                          static_cast<double>(stretch.bytesKept) / 0x1p20,
+                          static_cast<double>(stretch.bytesDropped) / 0x1p20,
+                          static_cast<double>(stretch.flops) / 1e9);
+      lines.push_back(line);
+    }
+    return lines;
   }
 };
 

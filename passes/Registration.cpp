@@ -2,7 +2,9 @@
 #include "passes/Passes.h"
 
 namespace gradc {
+#define GEN_PASS_REGISTRATION_PRECISIONPASS
 #define GEN_PASS_REGISTRATION_AUTODIFFPASS
+#define GEN_PASS_REGISTRATION_RECOMPUTEPASS
 #define GEN_PASS_REGISTRATION_TRAININGSTEPPASS
 #define GEN_PASS_REGISTRATION_ABSORBSUMSPASS
 #define GEN_PASS_REGISTRATION_FUSIONPASS
@@ -11,7 +13,9 @@ namespace gradc {
 } // namespace gradc
 
 void gradc::registerPasses(const KernelLibrary &library) {
+  registerPrecisionPass();
   registerAutodiffPass();
+  registerRecomputePass();
   registerTrainingStepPass();
   registerAbsorbSumsPass();
   registerFusionPass();

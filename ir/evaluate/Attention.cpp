@@ -84,10 +84,10 @@ LogicalResult AttentionOp::evaluate(ArrayRef<HostTensor> operands,
     double largest = minusInfinity, sum = 0;
     bool seesAny = false;
     for (int64_t j = 0; j < g.seq; ++j) {
-      seesAny |= g.sees(i, j);
       scores[j] = g.sees(i, j) ? g.scale * g.dot(query, g.queryRow(b, h, i), key, g.keyRow(b, h, j))
                                : minusInfinity;
       largest = std::max(largest, scores[j]);
+      seesAny |= scores[j] != minusInfinity; // true of a NaN, which stays
     }
     double &lse = results[1][(b * g.heads + h) * g.seq + i];
     if (!seesAny) { // the result's zeros stand
@@ -98,7 +98,7 @@ LogicalResult AttentionOp::evaluate(ArrayRef<HostTensor> operands,
       sum += std::exp(scores[j] - largest);
     lse = largest + std::log(sum);
     for (int64_t j = 0; j < g.seq; ++j)
-      if (g.sees(i, j)) {
+      if (scores[j] != minusInfinity) { // of no weight, whatever its value holds
         double probability = std::exp(scores[j] - largest) / sum;
         g.addRow(results[0], g.queryRow(b, h, i), g.drop(probability, b, h, i, j), value,
                  g.keyRow(b, h, j));
@@ -120,7 +120,10 @@ LogicalResult AttentionGradOp::evaluate(ArrayRef<HostTensor> operands,
       if (!g.sees(i, j))
         continue;
       int64_t atKey = g.keyRow(b, h, j);
-      double probability = std::exp(g.scale * g.dot(query, atQuery, key, atKey) - rowLse);
+      double raw = g.scale * g.dot(query, atQuery, key, atKey);
+      if (raw == minusInfinity)
+        continue;
+      double probability = std::exp(raw - rowLse);
       double dropped = g.drop(g.dot(gradient, atQuery, value, atKey), b, h, i, j);
       double score = probability * (dropped - delta);
       g.addRow(results[0], atQuery, g.scale * score, key, atKey);

@@ -53,6 +53,11 @@ LogicalResult AttentionOp::verify() {
 }
 
 LogicalResult AttentionGradOp::verify() {
+  for (auto [name, result] : {std::pair("query gradient", getQueryGradient()),
+                              {"key gradient", getKeyGradient()},
+                              {"value gradient", getValueGradient()}})
+    if (failed(expectSameElementType(*this, name, result, "query", getQuery())))
+      return failure();
   if (failed(verifyOperands(*this)) ||
       failed(expectSameType(*this, "gradient", getGradient(), "query", getQuery())) ||
       failed(expectSameType(*this, "output", getOutput(), "query", getQuery())) ||

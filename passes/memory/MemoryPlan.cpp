@@ -1,6 +1,8 @@
 // The pass that places every buffer and lowers the programs to exec commands.
+#include "ir/Explanation.h"
 #include "passes/Passes.h"
 #include "passes/memory/EmitExec.h"
+#include "passes/memory/PeakTable.h"
 #include "passes/planner/Planner.h"
 #include "passes/planner/Validator.h"
 #include "passes/recompute/Rematerialise.h"
@@ -118,8 +120,11 @@ private:
     ModelFlops flops;
     for (const ProgramStorage &program : programs) {
       func::FuncOp function = program.function;
-      if (function.getSymName() == "train_step")
+      if (function.getSymName() == "train_step") {
         flops = countFlops(function);
+        copyExplanation(function, module, "fusion");
+        explain(module, "memory", peakTable(program));
+      }
       collectGradients(b, program, gradients);
     }
     for (auto &[value, offset] : constants.entries())

@@ -69,8 +69,7 @@ SmallVector<Value> Choices::valuesOf(const Stretch &stretch) const {
   SmallVector<Value> values;
   for (Operation *op : stretch.ops)
     for (Value result : op->getResults())
-      if ((graph.needed().contains(result) || cut.contains(result) || result == stretch.output) &&
-          !isStatistic(result))
+      if ((graph.needed().contains(result) || cut.contains(result)) && !isStatistic(result))
         values.push_back(result);
   return values;
 }
@@ -105,12 +104,11 @@ SmallVector<Choices::Point> Choices::frontOf(const Stretch &layer) const {
   SmallVector<unsigned> droppable; // beyond what is free; a layer's output is the next one's input
   Point all, free;
   for (auto [i, value] : llvm::enumerate(values)) {
-    bool isOutput = value == layer.output;
-    if (graph.needed().contains(value) || isOutput) {
+    if (graph.needed().contains(value)) {
       all.kept.push_back(i);
       all.bytes += bytesOf(value);
     }
-    if (cut.contains(value) && !isOutput)
+    if (cut.contains(value) && value != layer.output)
       droppable.push_back(i);
   }
   llvm::stable_sort(
@@ -124,11 +122,11 @@ SmallVector<Choices::Point> Choices::frontOf(const Stretch &layer) const {
     for (auto [i, value] : llvm::enumerate(values)) {
       const unsigned *place = llvm::find(droppable, i);
       bool isDropped = place != droppable.end() && (dropped >> (place - droppable.begin()) & 1);
-      if (isDropped || !(cut.contains(value) || value == layer.output))
+      if (isDropped || !cut.contains(value))
         continue;
       kept.insert(value);
       point.kept.push_back(i);
-      point.bytes += cut.contains(value) ? bytesOf(value) : 0;
+      point.bytes += bytesOf(value);
     }
     int64_t flops;
     point.seconds = secondsToRecompute(layer, kept, flops);

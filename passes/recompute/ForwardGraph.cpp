@@ -20,13 +20,23 @@ Value baseOf(Value value) {
   return value;
 }
 
+namespace {
+bool isParameter(Value value) {
+  auto argument = dyn_cast<BlockArgument>(value);
+  auto function = argument ? dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp()) : nullptr;
+  return function && function.getArgAttr(argument.getArgNumber(), "nn.param");
+}
+} // namespace
+
 bool isPersistent(Value value) {
   Operation *op = value.getDefiningOp();
-  return !op || op->hasTrait<OpTrait::ConstantLike>();
+  if (!op || op->hasTrait<OpTrait::ConstantLike>())
+    return true;
+  return op->getNumOperands() > 0 && llvm::all_of(op->getOperands(), isParameter);
 }
 
 bool isStatistic(Value value) {
-  constexpr int64_t timesSmaller = 8;
+  constexpr int64_t timesSmaller = 4;
   Operation *op = value.getDefiningOp();
   int64_t largest = 0;
   for (Value operand : op->getOperands())

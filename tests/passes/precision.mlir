@@ -1,11 +1,11 @@
-// RUN: gradc-opt %s --pass-pipeline='builtin.module(func.func(precision{mode=bf16}))' | FileCheck %s --check-prefix=BF16
-// RUN: gradc-opt %s --pass-pipeline='builtin.module(func.func(precision{mode=tf32}))' | FileCheck %s --check-prefix=TF32
-// RUN: not gradc-opt %s --pass-pipeline='builtin.module(func.func(precision{mode=fp4}))' 2>&1 | FileCheck %s --check-prefix=WRONG
+// RUN: gradc-opt %s --precision=mode=bf16 | FileCheck %s --check-prefix=BF16
+// RUN: gradc-opt %s --precision=mode=tf32 | FileCheck %s --check-prefix=TF32
+// RUN: not gradc-opt %s --precision=mode=fp4 2>&1 | FileCheck %s --check-prefix=WRONG
 
 // Products run low; a bias stays f32; the residual stream, of f32, makes the branch wide again; a
 // value is cast once for its two readers; the loss is of f32.
 // BF16-LABEL: func.func @f
-// BF16-SAME: (%[[X:.*]]: tensor<4x8xf32>, %[[W:.*]]: tensor<8x8xf32>, %[[B:.*]]: tensor<8xf32>,
+// BF16-SAME: (%[[X:.*]]: tensor<4x8xf32>, %[[W:.*]]: tensor<8x8xf32>, %[[B:.*]]: tensor<8xf32>)
 // BF16-DAG: %[[WL:.*]] = nn.cast %[[W]] : tensor<8x8xf32> to tensor<8x8xbf16>
 // BF16-DAG: %[[XL:.*]] = nn.cast %[[X]] : tensor<4x8xf32> to tensor<4x8xbf16>
 // BF16: %[[P:.*]] = nn.matmul %[[XL]], %[[WL]] : {{.*}} -> tensor<4x8xbf16>

@@ -3,6 +3,7 @@
 #include "passes/Optimizers.h"
 #include "tools/driver/ByteSize.h"
 #include "tools/driver/Compile.h"
+#include "tools/driver/Explain.h"
 #include "tools/driver/Report.h"
 
 #include <CLI/CLI.hpp>
@@ -205,6 +206,27 @@ struct PlanCommand {
   }
 };
 
+/// gradc explain
+struct ExplainCommand {
+  ModelFlags flags;
+
+  explicit ExplainCommand(CLI::App &app) { flags.add(app); }
+
+  int run() {
+    if (isExecutableFile(flags.request.model)) {
+      Failure failure = explainExecutable(flags.request.model, llvm::outs());
+      return failure ? fail(failure) : 0;
+    }
+    if (Failure failure = flags.finish())
+      return fail(failure);
+    Compiler compiler(flags.request);
+    if (Failure failure = compiler.plan())
+      return fail(failure);
+    explainPlan(compiler, llvm::outs());
+    return 0;
+  }
+};
+
 } // namespace
 
 int runCommandLine(int argc, char **argv) {
@@ -213,11 +235,12 @@ int runCommandLine(int argc, char **argv) {
   app.require_subcommand(1);
   CLI::App *compile = app.add_subcommand("compile", "Compile a model definition to an executable");
   CLI::App *plan = app.add_subcommand("plan", "Parameters, FLOPs and memory; builds nothing");
-  CLI::App *explain = app.add_subcommand("explain", "What an executable was made of");
+  CLI::App *explain = app.add_subcommand(
+      "explain", "What each pass did and why: of a compiled executable (MODEL names it; flags are "
+                 "not looked at), or of a model with these flags");
   CompileCommand compileCommand(*compile);
   PlanCommand planCommand(*plan);
-  std::string explained;
-  explain->add_option("EXE", explained, "A compiled executable")->required();
+  ExplainCommand explainCommand(*explain);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError &error) {
@@ -229,9 +252,7 @@ int runCommandLine(int argc, char **argv) {
     return compileCommand.run();
   if (*plan)
     return planCommand.run();
-  if (Failure failure = printExplanation(explained, llvm::outs()))
-    return fail(failure);
-  return 0;
+  return explainCommand.run();
 }
 
 } // namespace gradc

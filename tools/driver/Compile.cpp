@@ -135,8 +135,7 @@ Failure Compiler::chooseRecompute() {
          {Phase::recompute, Phase::trainingStep, Phase::fusion, Phase::schedule, Phase::memoryPlan})
       if (Failure failure = runPhase(phase, *trial))
         return failure;
-    auto decided = (*trial)->getAttrOfType<DictionaryAttr>("nn.recompute");
-    levels = static_cast<int>(decided.getAs<IntegerAttr>("levels").getInt());
+    levels = static_cast<int>((*trial)->getAttrOfType<IntegerAttr>("nn.recompute_levels").getInt());
     int64_t peak = codegen::memoryByKind(*trial).peak;
     least = std::min(least, peak);
     if (peak <= budget)
@@ -188,12 +187,12 @@ codegen::CompileFlags Compiler::flags() const {
 Failure Compiler::generate() {
   std::string object = request.output + ".o";
   Failure failure = timed(Phase::codegen, [&]() -> Failure {
-    std::string metadata = codegen::executableMetadata(module(), flags(), target);
+    std::string text = metadata();
     auto kernels = codegen::emitKernels(module(), target);
     if (failed(kernels))
       return diagnosed(Exit::defect, "kernels cannot be emitted");
     llvm::Error error = codegen::writeObjectFile(**kernels, target, object, [&](llvm::Module &out) {
-      codegen::emitStepProgram(module(), metadata, out);
+      codegen::emitStepProgram(module(), text, out);
     });
     return error ? Failure{Exit::machineFault, oneLine(std::move(error))} : Failure{};
   });

@@ -35,6 +35,8 @@ public:
   Failure compile();
 
   mlir::ModuleOp module() const { return *model.module; }
+  /// The JSON that the executable of the planned module carries.
+  std::string metadata() const { return codegen::executableMetadata(module(), flags(), target); }
   const ModelInfo &info() const { return model.info; }
   /// For each phase that ran, its seconds.
   llvm::ArrayRef<std::pair<Phase, double>> timings() const { return seconds; }

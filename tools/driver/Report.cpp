@@ -2,11 +2,8 @@
 #include "tools/driver/Report.h"
 #include "tools/driver/ByteSize.h"
 
-#include "llvm/Object/ELFObjectFile.h"
-#include "llvm/Object/ObjectFile.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/JSON.h"
-#include "llvm/Support/MemoryBuffer.h"
 
 using namespace mlir;
 
@@ -95,35 +92,6 @@ void printPlan(const Compiler &compiler, const CompileRequest &request, bool jso
 void printTimings(const Compiler &compiler, llvm::raw_ostream &out) {
   for (auto &[phase, time] : compiler.timings())
     out << llvm::format("%9.3f s  ", time) << phases()[static_cast<size_t>(phase)].name << "\n";
-}
-
-Failure printExplanation(const std::string &executable, llvm::raw_ostream &out) {
-  auto file = llvm::object::ObjectFile::createObjectFile(executable);
-  if (!file)
-    return {Exit::userError,
-            executable + ": " + llvm::toString(file.takeError()) + "; name a compiled executable"};
-  for (const llvm::object::SectionRef &section : file->getBinary()->sections()) {
-    llvm::Expected<llvm::StringRef> name = section.getName();
-    if (!name || *name != ".gradc.metadata") {
-      llvm::consumeError(name.takeError());
-      continue;
-    }
-    llvm::Expected<llvm::StringRef> contents = section.getContents();
-    if (!contents)
-      return {Exit::userError, executable + ": " + llvm::toString(contents.takeError())};
-    llvm::Expected<llvm::json::Value> parsed = llvm::json::parse(contents->rtrim('\0'));
-    if (!parsed)
-      return {Exit::userError,
-              executable + ": damaged metadata: " + llvm::toString(parsed.takeError())};
-    llvm::json::Object &root = *parsed->getAsObject();
-    std::string program = root.getString("exec").value_or("").str();
-    for (llvm::StringRef noise : {"exec", "state", "gradients"})
-      root.erase(noise);
-    out << llvm::formatv("{0:2}\n\n", *parsed) << program;
-    return {};
-  }
-  return {Exit::userError,
-          executable + ": holds no gradc metadata; name an executable that gradc compiled"};
 }
 
 } // namespace gradc

@@ -1,4 +1,4 @@
-// What gradc prints: the summary of a compile, a plan, timings, and an executable explained.
+// What gradc prints of a compile: its summary, a plan, timings.
 #pragma once
 
 #include "tools/driver/Compile.h"
@@ -14,8 +14,5 @@ void printPlan(const Compiler &compiler, const CompileRequest &request, bool jso
 
 /// Seconds of each phase.
 void printTimings(const Compiler &compiler, llvm::raw_ostream &out);
-
-/// Metadata and exec program of an executable, read from its section .gradc.metadata.
-Failure printExplanation(const std::string &executable, llvm::raw_ostream &out);
 
 } // namespace gradc
