@@ -78,6 +78,23 @@ private:
     clusters.push_back({op.getRowSpace(), {op}});
   }
 
+  /// The value and others that are it under another name (nn.after).
+  static SmallVector<Value> sameMemory(Value value) {
+    auto aliasOf = [](Operation *op) -> Value {
+      auto fusion = dyn_cast_or_null<FusionOpInterface>(op);
+      bool isAlias = fusion && fusion.getFusionRole() == FusionRole::view &&
+                     op->getResult(0).getType() == op->getOperand(0).getType();
+      return isAlias ? op->getOperand(0) : Value();
+    };
+    while (Value aliased = aliasOf(value.getDefiningOp()))
+      value = aliased;
+    SmallVector<Value> all{value};
+    for (Operation *user : value.getUsers())
+      if (aliasOf(user) == value)
+        all.push_back(user->getResult(0));
+    return all;
+  }
+
   /// Clusters worth joining: of producers, latest first, then of siblings.
   SmallVector<size_t> candidates(RowOpInterface op) {
     SmallVector<size_t> producers, siblings;
@@ -87,9 +104,10 @@ private:
           producers.push_back(found->second);
     for (OpOperand &operand : op->getOpOperands())
       if (op.getOperandKind(operand.getOperandNumber()) == BufferKind::matrix)
-        for (Operation *user : operand.get().getUsers())
-          if (auto found = clusterOf.find(user); found != clusterOf.end())
-            siblings.push_back(found->second);
+        for (Value same : sameMemory(operand.get()))
+          for (Operation *user : same.getUsers())
+            if (auto found = clusterOf.find(user); found != clusterOf.end())
+              siblings.push_back(found->second);
     llvm::sort(producers, std::greater<>());
     llvm::sort(siblings, std::greater<>());
     producers.append(siblings);

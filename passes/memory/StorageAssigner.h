@@ -1,0 +1,92 @@
+// The class behind assignStorage (Storage.h): walks a program once, in order, and gives every value
+// its storage. Its methods are in Storage.cpp (buffers, slots, the end), StorageOps.cpp (ops and
+// their results) and StorageOperands.cpp (operands, copies, the loop).
+#pragma once
+
+#include "ir/Cluster.h"
+#include "passes/memory/Storage.h"
+
+namespace gradc {
+
+class StorageAssigner {
+public:
+  StorageAssigner(mlir::func::FuncOp function, StateLayout &state, ConstantLayout &constants,
+                  const KernelLibrary &library)
+      : function(function), state(state), constants(constants), library(library),
+        lifetimes(function) {
+    out.function = function;
+  }
+
+  llvm::FailureOr<ProgramStorage> run();
+
+private:
+  // --- buffers, slots, and the end
+  int32_t newBuffer(Space space, int64_t size, int64_t offset, int64_t at);
+  Storage arenaStorage(mlir::Type type, int64_t at);
+  Storage slotStorage(mlir::DictionaryAttr slot, mlir::DictionaryAttr parameter, mlir::Type type);
+  void bind(mlir::Value value, Storage storage);
+  void bindArguments(mlir::Block &body);
+  /// Outputs are written straight to their slots where an op of this function makes them; so are
+  /// low copies of parameters, which nothing reads once the optimizer runs.
+  void bindReturned(mlir::Operation *terminator);
+  /// Whether the slot's old value is read for the last time before `value` is made.
+  bool isReadBefore(mlir::DictionaryAttr slot, mlir::Value value);
+  llvm::LogicalResult storeReturned(mlir::Operation *terminator);
+  llvm::LogicalResult finish(Command command, int64_t at);
+  int64_t gemmWorkspace(nn::MatmulOp op);
+  static llvm::SmallVector<int64_t> strides(const Command &command);
+  void extend(int32_t buffer, int64_t at);
+  /// A buffer lives until the last use of whatever was in it.
+  void closeLifespans();
+
+  // --- ops and their results
+  llvm::LogicalResult place(mlir::Operation &op);
+  llvm::LogicalResult placeView(mlir::Operation &op);
+  /// The concat's buffer is made by the first operand that is written into it.
+  llvm::LogicalResult placeConcat(nn::ConcatOp op);
+  Storage concatStorage(nn::ConcatOp op, int64_t at);
+  static Storage concatPart(nn::ConcatOp op, size_t part, Storage whole);
+  llvm::LogicalResult placeCommand(mlir::Operation &op, nn::FusionOpInterface fusion);
+  bool acceptsStride(nn::FusionOpInterface fusion, unsigned index, bool isResult);
+  Storage chooseResult(Command &command, nn::FusionOpInterface fusion, mlir::OpResult result,
+                       int64_t at);
+  /// A result that only a concat of this block uses is written into the concat's buffer.
+  std::optional<Storage> partOfConcat(nn::FusionOpInterface fusion, mlir::OpResult result,
+                                      int64_t at);
+  /// The storage of an operand that dies here and that the op may overwrite.
+  std::optional<Storage> takeOver(Command &command, nn::FusionOpInterface fusion,
+                                  mlir::OpResult result, int64_t at);
+  bool mayOverwrite(Command &command, nn::FusionOpInterface fusion, unsigned operand,
+                    mlir::OpResult result);
+  bool returnsTo(mlir::OpResult result, int32_t buffer);
+  bool allDeadAfter(int32_t buffer, int64_t at);
+  /// An op that adds to its accumulator finds it in its result's memory.
+  llvm::LogicalResult seedAccumulator(Command &command, nn::FusionOpInterface fusion, int64_t at);
+
+  // --- operands and the loop
+  /// Storage of a value that a command reads; constants are placed now. Immediates of row programs
+  /// never come here: fusion moved them into the clusters.
+  llvm::FailureOr<Storage> read(mlir::Value value, int64_t at);
+  llvm::FailureOr<Storage> contiguousCopy(mlir::Value value, Storage source, int64_t at);
+  llvm::LogicalResult copy(mlir::Type type, Storage source, Storage target, int64_t at);
+  llvm::LogicalResult fill(mlir::DenseElementsAttr value, mlir::Type type, Storage target,
+                           int64_t at);
+  llvm::LogicalResult launchScratch(nn::FusedOp fused, llvm::ArrayRef<Storage> operands,
+                                    Storage target, int64_t at);
+  llvm::LogicalResult placeLoop(nn::MicrobatchesOp loop);
+
+  mlir::func::FuncOp function;
+  StateLayout &state;
+  ConstantLayout &constants;
+  const KernelLibrary &library;
+  Lifetimes lifetimes;
+  ProgramStorage out;
+  llvm::SmallVector<Command> *stream = nullptr;
+  llvm::DenseMap<mlir::Value, Storage> storageOf;
+  llvm::DenseMap<mlir::Value, Storage> wanted;
+  llvm::DenseMap<mlir::Attribute, int32_t> slotBuffers;
+  llvm::DenseMap<mlir::Operation *, Storage> concatBuffers;
+  std::vector<llvm::SmallVector<mlir::Value>> occupants; ///< values in each buffer
+};
+
+} // namespace gradc

@@ -1,0 +1,201 @@
+// Where the results of ops live: views, concats, commands and what they may overwrite.
+#include "mlir/IR/Matchers.h"
+#include "passes/memory/StorageAssigner.h"
+
+using namespace mlir;
+using namespace gradc::nn;
+
+namespace gradc {
+
+LogicalResult StorageAssigner::place(Operation &op) {
+  if (auto loop = dyn_cast<MicrobatchesOp>(op))
+    return placeLoop(loop);
+  auto fusion = dyn_cast<FusionOpInterface>(op);
+  if (!fusion)
+    return op.emitOpError("expected an op of the nn dialect that takes part in fusion");
+  switch (fusion.getFusionRole()) {
+  case FusionRole::constant:
+    return success(); // placed when a kernel reads it
+  case FusionRole::view:
+    return placeView(op);
+  default:
+    return placeCommand(op, fusion);
+  }
+}
+
+LogicalResult StorageAssigner::placeView(Operation &op) {
+  if (auto concat = dyn_cast<ConcatOp>(op))
+    return placeConcat(concat);
+  FailureOr<Storage> source = read(op.getOperand(0), lifetimes.index(&op));
+  if (failed(source))
+    return failure();
+  if (auto slice = dyn_cast<SliceOp>(op)) {
+    auto wide = cast<RankedTensorType>(slice.getInput().getType());
+    source->offset += slice.getOffset() * wide.getElementTypeBitWidth() / 8;
+    source->rowStride = source->rowStride ? source->rowStride : wide.getShape().back();
+  } else if (isa<TransposeOp>(op)) {
+    return op.emitOpError("expected a matrix product to absorb this transpose; give the product "
+                          "that reads it transpose_lhs or transpose_rhs");
+  } else if (source->rowStride) { // a reshape of a slice: only rows may be regrouped
+    if (rowSpaceOf(op.getOperand(0).getType()).columns !=
+        rowSpaceOf(op.getResult(0).getType()).columns) {
+      FailureOr<Storage> packed = contiguousCopy(op.getOperand(0), *source, lifetimes.index(&op));
+      if (failed(packed))
+        return failure();
+      source = packed;
+    }
+  }
+  bind(op.getResult(0), *source);
+  return success();
+}
+
+LogicalResult StorageAssigner::placeConcat(ConcatOp op) {
+  int64_t at = lifetimes.index(op);
+  Storage whole = concatStorage(op, at);
+  for (auto [i, input] : llvm::enumerate(op.getInputs())) {
+    Storage part = concatPart(op, i, whole);
+    auto found = storageOf.find(input);
+    if (found != storageOf.end() && found->second == part)
+      continue;
+    if (DenseElementsAttr splat; matchPattern(input, m_Constant(&splat)) && splat.isSplat()) {
+      if (failed(fill(splat, input.getType(), part, at)))
+        return failure();
+      continue;
+    }
+    FailureOr<Storage> source = read(input, at);
+    if (failed(source) || failed(copy(input.getType(), *source, part, at)))
+      return failure();
+  }
+  bind(op.getResult(), whole);
+  return success();
+}
+
+Storage StorageAssigner::concatStorage(ConcatOp op, int64_t at) {
+  auto [entry, isNew] = concatBuffers.try_emplace(op, Storage());
+  if (isNew)
+    entry->second = arenaStorage(op.getType(), at);
+  return entry->second;
+}
+
+Storage StorageAssigner::concatPart(ConcatOp op, size_t part, Storage whole) {
+  auto type = cast<RankedTensorType>(op.getType());
+  for (Value input : op.getInputs().take_front(part))
+    whole.offset += rowSpaceOf(input.getType()).columns * type.getElementTypeBitWidth() / 8;
+  whole.rowStride = type.getShape().back();
+  return whole;
+}
+
+LogicalResult StorageAssigner::placeCommand(Operation &op, FusionOpInterface fusion) {
+  int64_t at = lifetimes.index(&op);
+  Command command;
+  command.op = &op;
+  command.isGemm = fusion.getFusionRole() == FusionRole::library && !library.emitsProduct(&op);
+  for (OpOperand &operand : op.getOpOperands()) {
+    FailureOr<Storage> storage = read(operand.get(), at);
+    if (failed(storage))
+      return failure();
+    if (storage->rowStride && !acceptsStride(fusion, operand.getOperandNumber(), false)) {
+      storage = contiguousCopy(operand.get(), *storage, at);
+      if (failed(storage))
+        return failure();
+    }
+    command.operands.push_back(*storage);
+  }
+  for (OpResult result : op.getResults()) {
+    Storage storage = chooseResult(command, fusion, result, at);
+    bind(result, storage);
+    command.results.push_back(storage);
+  }
+  if (failed(seedAccumulator(command, fusion, at)))
+    return failure();
+  return finish(std::move(command), at);
+}
+
+bool StorageAssigner::acceptsStride(FusionOpInterface fusion, unsigned index, bool isResult) {
+  auto fused = dyn_cast<FusedOp>(fusion.getOperation());
+  if (!fused)
+    return fusion.takesRowStride(index, isResult);
+  ClusterProgram cluster = buildClusterProgram(fused);
+  int32_t buffer = isResult ? cluster.resultBuffers[index] : cluster.operandBuffers[index];
+  return cluster.program.buffers[buffer].kind == row::BufferKind::matrix;
+}
+
+Storage StorageAssigner::chooseResult(Command &command, FusionOpInterface fusion, OpResult result,
+                                      int64_t at) {
+  if (auto found = wanted.find(result); found != wanted.end())
+    return found->second;
+  if (std::optional<Storage> part = partOfConcat(fusion, result, at))
+    return *part;
+  if (std::optional<Storage> taken = takeOver(command, fusion, result, at))
+    return *taken;
+  return arenaStorage(result.getType(), at);
+}
+
+std::optional<Storage> StorageAssigner::partOfConcat(FusionOpInterface fusion, OpResult result,
+                                                     int64_t at) {
+  if (!result.hasOneUse() || !acceptsStride(fusion, result.getResultNumber(), true))
+    return std::nullopt;
+  OpOperand &use = *result.getUses().begin();
+  auto concat = dyn_cast<ConcatOp>(use.getOwner());
+  if (!concat || concat->getBlock() != result.getOwner()->getBlock())
+    return std::nullopt;
+  return concatPart(concat, use.getOperandNumber(), concatStorage(concat, at));
+}
+
+std::optional<Storage> StorageAssigner::takeOver(Command &command, FusionOpInterface fusion,
+                                                 OpResult result, int64_t at) {
+  for (unsigned i = 0; i < result.getOwner()->getNumOperands(); ++i) {
+    const Storage &storage = command.operands[i];
+    Value operand = result.getOwner()->getOperand(i);
+    if (storage.buffer < 0 || byteSize(operand.getType()) != byteSize(result.getType()) ||
+        storage.rowStride || storage.offset || storage.loopStride ||
+        llvm::is_contained(command.results, storage) ||
+        llvm::count(command.operands, storage) != 1 || !mayOverwrite(command, fusion, i, result))
+      continue;
+    const MemoryBuffer &buffer = out.buffers[storage.buffer];
+    bool ownSlot = buffer.space == Space::state && returnsTo(result, storage.buffer);
+    if ((buffer.space != Space::arena && !ownSlot) || buffer.size != byteSize(result.getType()) ||
+        !allDeadAfter(storage.buffer, at))
+      continue;
+    return storage;
+  }
+  return std::nullopt;
+}
+
+bool StorageAssigner::mayOverwrite(Command &command, FusionOpInterface fusion, unsigned operand,
+                                   OpResult result) {
+  auto fused = dyn_cast<FusedOp>(result.getOwner());
+  if (!fused)
+    return fusion.getInPlaceOperand(result.getResultNumber()) == static_cast<int64_t>(operand);
+  ClusterProgram cluster = buildClusterProgram(fused, strides(command));
+  return cluster.operandBuffers[operand] >= 0 &&
+         row::mayAlias(cluster.program, cluster.operandBuffers[operand],
+                       cluster.resultBuffers[result.getResultNumber()]);
+}
+
+bool StorageAssigner::returnsTo(OpResult result, int32_t buffer) {
+  for (OpOperand &use : result.getUses())
+    if (isa<func::ReturnOp>(use.getOwner())) {
+      auto slot = function.getResultAttrOfType<DictionaryAttr>(use.getOperandNumber(), "nn.slot");
+      auto found = slotBuffers.find(slot);
+      if (found != slotBuffers.end() && found->second == buffer)
+        return true;
+    }
+  return false;
+}
+
+bool StorageAssigner::allDeadAfter(int32_t buffer, int64_t at) {
+  return llvm::all_of(occupants[buffer],
+                      [&](Value value) { return lifetimes.lastUse(value) <= at; });
+}
+
+LogicalResult StorageAssigner::seedAccumulator(Command &command, FusionOpInterface fusion,
+                                               int64_t at) {
+  int64_t accumulator = fusion.getAccumulatorOperand();
+  if (accumulator < 0 || command.operands[accumulator] == command.results[0])
+    return success();
+  return copy(command.op->getOperand(accumulator).getType(), command.operands[accumulator],
+              command.results[0], at);
+}
+
+} // namespace gradc
