@@ -266,6 +266,8 @@ llvm::Expected<ImportedModel> readModuleFile(StringRef path, const ImportOptions
   if (!info)
     return info.takeError();
   setModelInfo(**module, *info);
+  if (options.dropout == DropoutPolicy::off)
+    (*module)->walk([](nn::StochasticOpInterface op) { op.makeDeterministic(); });
   return ImportedModel{std::move(*module), std::move(*info)};
 }
 

@@ -20,8 +20,7 @@ llvm::SetVector<Operation *> producersOf(Operation &op, Block &block) {
   llvm::SetVector<Operation *> producers;
   op.walk([&](Operation *inner) {
     for (Value operand : inner->getOperands())
-      if (Operation *producer = operand.getDefiningOp();
-          producer && producer->getBlock() == &block)
+      if (Operation *producer = operand.getDefiningOp(); producer && producer->getBlock() == &block)
         producers.insert(producer);
   });
   producers.remove(&op);

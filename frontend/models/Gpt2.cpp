@@ -101,7 +101,7 @@ std::unique_ptr<Model> readGpt2(ConfigReader &config, DropoutPolicy dropout) {
   s.heads = config.integer("n_head", 12, 1, limits::heads);
   s.innerWidth = config.optionalInteger("n_inner", 1, limits::innerWidth).value_or(4 * s.width);
   s.activation = readActivation(config, "activation_function", "gelu_new");
-  s.epsilon = config.number("layer_norm_epsilon", 1e-5, 0, 1);
+  s.epsilon = config.number("layer_norm_epsilon", 1e-5, limits::epsilon, 1);
   s.deviation = config.number("initializer_range", 0.02, 0, 100);
   s.scaleAttention = config.boolean("scale_attn_weights", true);
   s.tied = config.boolean("tie_word_embeddings", true);

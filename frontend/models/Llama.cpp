@@ -122,7 +122,7 @@ std::unique_ptr<Model> readLlama(ConfigReader &config, DropoutPolicy dropout) {
   std::optional<int64_t> headDim = config.optionalInteger("head_dim", 1, limits::headDim);
   s.headDim = headDim.value_or(s.width / s.heads);
   s.activation = readActivation(config, "hidden_act", "silu");
-  s.epsilon = config.number("rms_norm_eps", 1e-6, 0, 1);
+  s.epsilon = config.number("rms_norm_eps", 1e-6, limits::epsilon, 1);
   s.deviation = config.number("initializer_range", 0.02, 0, 100);
   s.attentionBias = config.boolean("attention_bias", false);
   s.mlpBias = config.boolean("mlp_bias", false);

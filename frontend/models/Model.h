@@ -62,6 +62,7 @@ constexpr int64_t innerWidth = int64_t(1) << 22;
 constexpr int64_t heads = int64_t(1) << 12;
 constexpr int64_t headDim = int64_t(1) << 10;
 constexpr int64_t layers = int64_t(1) << 12;
+constexpr double epsilon = 1e-30; ///< lower bound: a norm divides by its root
 } // namespace limits
 
 /// Ignores what transformers writes into every config.json that does not change training, and

@@ -1,8 +1,10 @@
 // Dispatch of the command line to the commands.
 #include "runtime/app/App.h"
 
+#include <csignal>
 #include <cstdio>
 #include <string_view>
+#include <system_error>
 
 #include <fmt/format.h>
 
@@ -48,7 +50,13 @@ Status runCommand(const GradcExecutable &executable, int argc, const char *const
 } // namespace
 
 int runExecutable(const GradcExecutable &executable, int argc, const char *const *argv) {
-  Status status = runCommand(executable, argc, argv);
+  std::signal(SIGXFSZ, SIG_IGN); // a file beyond the limit is an error of its write
+  Status status;
+  try {
+    status = runCommand(executable, argc, argv);
+  } catch (const std::system_error &error) { // of fmt, where standard output cannot be written
+    status = Status::machine(fmt::format("standard output: {}", error.what()));
+  }
   bool written = std::fflush(stdout) == 0;
   if (status.ok() && !written)
     status = Status::machine("standard output: cannot write; free the disk or close nothing early");

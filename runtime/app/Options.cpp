@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 
 #include <CLI/CLI.hpp>
@@ -201,12 +202,33 @@ void addEval(CLI::App &command, EvalOptions &o) {
   addThreads(command, o.threads);
 }
 
+/// CLI11's ranges let a NaN through, and its bounds are inclusive.
+Status checkNumbers(const TrainOptions &o) {
+  struct Number {
+    const char *flag;
+    double value, low, below; ///< low <= value < below
+  };
+  constexpr double any = std::numeric_limits<double>::infinity();
+  for (const Number &n :
+       {Number{"--beta1", o.beta1, 0, 1}, Number{"--beta2", o.beta2, 0, 1},
+        Number{"--eps", o.eps, 0, any}, Number{"--weight-decay", o.weightDecay, 0, any},
+        Number{"--clip-grad", o.clipGrad, 0, any},
+        Number{"--loss-scale", o.lossScale.initial, LossScale::least, LossScale::most + 1},
+        Number{"--loss-scale-growth", o.lossScale.growth, 1, any},
+        Number{"--loss-scale-backoff", o.lossScale.backoff, 0, 1}})
+    if (!(n.value >= n.low && n.value < n.below))
+      return Status::user(fmt::format("{} {}: expected a number from {} to below {}", n.flag,
+                                      n.value, n.low, n.below));
+  return Status();
+}
+
 Expected<Command> finishTrain(CLI::App &command, Raw &raw) {
   TrainOptions &o = raw.train;
   o.schedule.floor = raw.minLr.value_or(o.schedule.peak / 10);
   o.schedule.steps = o.steps;
   o.schedule.decay = decayNamed(raw.decay);
   GRADC_RETURN_IF_ERROR(validate(o.schedule));
+  GRADC_RETURN_IF_ERROR(checkNumbers(o));
   o.dataOrder = raw.order == "shuffled" ? DataOrder::shuffled : DataOrder::sequential;
   o.dataOrderGiven = command.count("--data-order") > 0;
   o.seedGiven = command.count("--seed") > 0;
@@ -273,6 +295,8 @@ Expected<Command> parseCommandLine(int argc, const char *const *argv) {
     return Command(raw.info);
   if (!raw.generate.prompt && raw.generate.promptIds.empty())
     return Status::user("generate: expected --prompt TEXT or --prompt-ids 1,2,3");
+  if (!std::isfinite(raw.generate.temperature))
+    return Status::user("--temperature: expected a finite number");
   return Command(raw.generate);
 }
 

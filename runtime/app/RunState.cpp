@@ -31,10 +31,21 @@ Expected<RunState> readRunState(const Checkpoint &checkpoint, const Metadata &me
   state.dataCursor = manifest.dataCursor;
   state.seed = manifest.rngSeed;
   state.dataOrder = order == "shuffled" ? DataOrder::shuffled : DataOrder::sequential;
-  state.skipped = std::max<int64_t>(0, integer("skipped"));
-  if (extra.contains("loss_scale") && extra["loss_scale"].is_number())
-    state.lossScale = {extra["loss_scale"].get<double>(),
-                       std::max<int64_t>(0, integer("loss_scale_finite_steps"))};
+  // Checkpoints of before there was a loss scale have none of these.
+  if (extra.contains("skipped"))
+    state.skipped = integer("skipped");
+  if (extra.contains("loss_scale"))
+    state.lossScale = {extra["loss_scale"].is_number() ? extra["loss_scale"].get<double>() : 0.0,
+                       integer("loss_scale_finite_steps")};
+  bool sound = state.skipped >= 0 && state.skipped <= state.step &&
+               state.lossScale.scale >= LossScale::least &&
+               state.lossScale.scale <= LossScale::most && state.lossScale.finiteSteps >= 0 &&
+               integer("micro_batch") > 0 && integer("seq") > 0;
+  if (!sound)
+    return Status::user(fmt::format("{}: its manifest is damaged (skipped, loss_scale, "
+                                    "loss_scale_finite_steps, micro_batch or seq); start afresh in "
+                                    "another folder, or use its weights with --init-weights",
+                                    checkpoint.path));
   if (options.seedGiven && options.seed != state.seed)
     return Status::user(fmt::format("--seed {}: {} was trained with {}; drop --seed, or start "
                                     "afresh in another folder",

@@ -15,6 +15,7 @@
 #include "runtime/app/RunState.h"
 #include "runtime/app/StopSignal.h"
 #include "runtime/app/Weights.h"
+#include "runtime/checkpoint/FolderLock.h"
 
 namespace gradc::rt {
 namespace {
@@ -52,6 +53,7 @@ private:
   FiniteGuard finite_;
   std::shared_ptr<const TokenSource> source_;
   std::optional<Evaluation> validation_;
+  std::optional<FolderLock> lock_; ///< of the checkpoint folder
   std::unique_ptr<Session> session_;
   std::unique_ptr<BatchLoader> loader_;
   std::unique_ptr<Reporter> reporter_;
@@ -108,6 +110,7 @@ Expected<std::optional<Checkpoint>> Trainer::openCheckpoint() {
   std::optional<Checkpoint> checkpoint;
   if (options_.checkpointDir.empty())
     return checkpoint;
+  GRADC_ASSIGN_OR_RETURN(lock_, FolderLock::take(options_.checkpointDir));
   if (!options_.resume) {
     GRADC_ASSIGN_OR_RETURN(auto steps, listCheckpoints(options_.checkpointDir));
     if (!steps.empty())
@@ -274,6 +277,10 @@ Status Trainer::finish() {
                                 options_.dumpGrads.empty() ? "" : "; no gradients were dumped"));
   if (firstStep_ >= options_.steps)
     reporter_->note(fmt::format("nothing to do: {} steps are done already", firstStep_));
+  if (!finite_.lastWasFinite())
+    return Status::user(fmt::format("step {}: loss or gradient norm is not finite; nothing was "
+                                    "exported; lower --lr or raise --warmup",
+                                    state_.step));
   if (options_.saveWeights.empty())
     return Status();
   GRADC_RETURN_IF_ERROR(

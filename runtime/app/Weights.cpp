@@ -149,7 +149,12 @@ Expected<std::optional<Checkpoint>> openNewest(const std::string &folder,
                                                const Metadata &metadata) {
   GRADC_ASSIGN_OR_RETURN(LoadResult result, loadNewestCheckpoint(folder, metadata.fingerprint));
   for (const std::string &line : result.skipped)
-    fmt::print(stderr, "warning: {}\n", line);
+    fmt::print(stderr, "warning: {}; not used\n", line);
+  if (!result.newest && !result.skipped.empty())
+    return Status::user(
+        fmt::format("{}: none of its checkpoints is sound; choose another folder to "
+                    "start afresh",
+                    folder));
   if (result.newest) // verifying it read every page
     releasePages(result.newest->tensors.image());
   return std::move(result.newest);

@@ -2,9 +2,11 @@
 
 import json
 import struct
+import subprocess
+import time
 import unittest
 
-from harness import GOLDENS, GRADC, WORK, Case, compile_model, run
+from harness import GOLDENS, GRADC, WORK, Case, compile_model, fresh, run
 
 
 class BadInput(Case):
@@ -12,6 +14,7 @@ class BadInput(Case):
     def setUpClass(cls):
         cls.folder = GOLDENS / "tiny-gpt2"
         cls.executable = compile_model(cls.folder, "bad-input", "--micro-batch", 2, "--seq", 16)
+        cls.data = GOLDENS / "tiny-gpt2" / "tokens.bin"
 
     def refuse(self, *arguments, code=1, says=()):
         done = run(*arguments, expect=code)
@@ -41,6 +44,40 @@ class BadInput(Case):
         truncated = WORK / "truncated.json"
         truncated.write_text('{"model_type": "gpt2", ')
         self.compile_refused(truncated, says=["truncated.json"])
+
+    def test_numbers_that_are_none(self):
+        for flag, value in (("--beta1", "nan"), ("--beta2", 1), ("--eps", "nan"), ("--clip-grad", "nan"),
+                            ("--weight-decay", "nan"), ("--loss-scale", "nan"),
+                            ("--loss-scale-backoff", 1), ("--loss-scale-growth", "nan")):
+            self.refuse(self.executable, "train", "--data", self.data, "--steps", 1, flag, value,
+                        says=[flag])
+
+    def test_a_run_that_ends_without_a_number_fails(self):
+        weights = fresh("bad-nan.safetensors")
+        self.refuse(self.executable, "train", "--data", self.data, "--steps", 3, "--lr", 1e30,
+                    "--save-weights", weights, says=["not finite"])
+        self.assertFalse(weights.exists())
+
+    def test_a_second_run_in_a_folder_is_refused(self):
+        folder = fresh("bad-shared")
+        command = [str(a) for a in (self.executable, "train", "--data", self.data, "--steps", 100000,
+                                    "--checkpoint-dir", folder, "--checkpoint-every", 100000)]
+        first = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            deadline = time.time() + 60
+            while time.time() < deadline and not (folder / ".lock").exists():
+                time.sleep(0.02)
+            self.refuse(*command, says=["another run"])
+        finally:
+            first.kill()
+            first.wait()
+
+    def test_damaged_checkpoints_are_not_passed_over(self):
+        folder = fresh("bad-damaged")
+        command = [self.executable, "train", "--data", self.data, "--checkpoint-dir", folder]
+        run(*command, "--steps", 2)
+        (folder / "step-2" / "manifest.json").write_text("garbage")
+        self.refuse(*command, "--steps", 4, "--resume", says=["none of its checkpoints is sound"])
 
     def test_flags(self):
         self.compile_refused(self.folder, "--seq", 33, says=[33, 32])

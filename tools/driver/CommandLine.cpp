@@ -8,6 +8,8 @@
 
 #include <CLI/CLI.hpp>
 
+#include <csignal>
+
 namespace gradc {
 namespace {
 
@@ -87,8 +89,10 @@ struct ModelFlags {
            "(by default this machine's memory) asks for")
         ->check(CLI::IsMember({"none", "cheap", "full", "auto"}))
         ->capture_default_str();
-    app.add_option("--memory-budget", budget,
-                   "Most bytes of planned peak, e.g. 900MiB or 6GiB; implies --recompute auto");
+    app.add_option(
+        "--memory-budget", budget,
+        "Most bytes of planned peak, e.g. 900MiB, 1.5 GiB, 6GB; implies --recompute auto (default: "
+        "none)");
     app.add_option("--init", request.init,
                    "Initialisation: family, normal, xavier, kaiming, orthogonal")
         ->check(CLI::IsMember({"family", "normal", "xavier", "kaiming", "orthogonal"}))
@@ -129,20 +133,43 @@ struct ModelFlags {
   }
 };
 
+std::string phaseNames() {
+  std::string names;
+  for (const PhaseInfo &info : phases())
+    names += (names.empty() ? "" : ", ") + info.name.str();
+  return names;
+}
+
 Failure setPhase(const std::string &name, const char *flag, std::optional<Phase> &phase) {
   if (name.empty())
     return {};
   phase = findPhase(name);
   if (phase)
     return {};
-  std::string names;
-  for (const PhaseInfo &info : phases())
-    names += (names.empty() ? "" : ", ") + info.name.str();
-  return {Exit::userError, std::string(flag) + " " + name + " is no phase; use one of " + names};
+  return {Exit::userError,
+          std::string(flag) + " " + name + " is no phase; use one of " + phaseNames()};
 }
 
 /// gradc compile
 struct CompileCommand {
+  /// Phases that go from one to a later one, and ask for one kind of output.
+  Failure checkPhases() const {
+    const CompileRequest &request = flags.request;
+    if (request.from && *request.from >= Phase::codegen)
+      return {Exit::userError, "--compile-from " + from +
+                                   " leaves nothing to compile; use a module "
+                                   "of a phase up to memory-plan"};
+    if (request.from && request.to && *request.to <= *request.from)
+      return {Exit::userError,
+              "--compile-to " + to + " does not come after --compile-from " + from};
+    if (request.to && request.emit != "exe")
+      return {Exit::userError,
+              "--compile-to and --emit " + request.emit + ": leave out one of them"};
+    if (request.from && request.emit == "nn")
+      return {Exit::userError, "--emit nn writes the imported graph; leave out --compile-from"};
+    return {};
+  }
+
   ModelFlags flags;
   std::string from, to;
 
@@ -153,8 +180,13 @@ struct CompileCommand {
     app.add_option("--emit", request.emit, "What to write: nn, exec, llvm or exe")
         ->check(CLI::IsMember({"nn", "exec", "llvm", "exe"}))
         ->capture_default_str();
-    app.add_option("--compile-to", to, "Stop after this phase and write its module");
-    app.add_option("--compile-from", from, "MODEL is a module written after this phase");
+    app.add_option("--compile-to", to,
+                   "Stop after this phase and write its module (or, after "
+                   "codegen, the object file); one of " +
+                       phaseNames());
+    app.add_option("--compile-from", from,
+                   "MODEL is a module that --compile-to or --dump-phases "
+                   "wrote after this phase, up to memory-plan");
     app.add_option("--dump-phases", request.dumpFolder, "Folder for the module after each phase");
     app.add_flag("--timing", request.timing, "Print the seconds of each phase");
   }
@@ -165,6 +197,8 @@ struct CompileCommand {
       failure = setPhase(from, "--compile-from", flags.request.from);
     if (!failure)
       failure = setPhase(to, "--compile-to", flags.request.to);
+    if (!failure)
+      failure = checkPhases();
     if (failure)
       return fail(failure);
     Compiler compiler(flags.request);
@@ -229,7 +263,7 @@ struct ExplainCommand {
 
 } // namespace
 
-int runCommandLine(int argc, char **argv) {
+static int dispatch(int argc, char **argv) {
   CLI::App app("gradc compiles a model definition to an executable that trains it");
   app.set_version_flag("--version", "gradc " GRADC_VERSION);
   app.require_subcommand(1);
@@ -253,6 +287,17 @@ int runCommandLine(int argc, char **argv) {
   if (*plan)
     return planCommand.run();
   return explainCommand.run();
+}
+
+int runCommandLine(int argc, char **argv) {
+  std::signal(SIGXFSZ, SIG_IGN); // a file beyond the limit is an error of its write
+  int code = dispatch(argc, argv);
+  llvm::outs().flush();
+  if (!llvm::outs().has_error())
+    return code;
+  std::error_code error = llvm::outs().error();
+  llvm::outs().clear_error(); // else the stream's destructor would abort
+  return fail({Exit::machineFault, "standard output: cannot be written: " + error.message()});
 }
 
 } // namespace gradc

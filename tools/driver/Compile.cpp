@@ -4,7 +4,6 @@
 #include "codegen/cpu/ObjectFile.h"
 #include "codegen/host/StepProgram.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
 #include "tools/driver/ByteSize.h"
 
@@ -69,6 +68,8 @@ Failure Compiler::diagnosed(Exit code, const std::string &fallback) {
 Failure Compiler::timed(Phase phase, llvm::function_ref<Failure()> work) {
   auto begin = std::chrono::steady_clock::now();
   Failure failure = work();
+  if (!failure && phase < Phase::codegen && !(phase == Phase::import && request.from))
+    recordPhase(phase);
   seconds.push_back(
       {phase, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count()});
   if (failure || request.dumpFolder.empty() || phase >= Phase::codegen)
@@ -81,17 +82,83 @@ Failure Compiler::timed(Phase phase, llvm::function_ref<Failure()> work) {
   return writeModule(request.dumpFolder + "/" + name);
 }
 
+namespace {
+
+llvm::StringRef nameOf(Phase phase) { return phases()[static_cast<size_t>(phase)].name; }
+
+/// A flag that the module of a later phase depends on.
+struct RecordedFlag {
+  llvm::StringRef name;
+  Phase decides;
+  std::string *value;
+  std::string fallback;
+};
+
+} // namespace
+
+/// What tells how the module came about: its phase, and the flags that went into it.
+void Compiler::recordPhase(Phase phase) {
+  Builder b(context.get());
+  auto text = [&](llvm::StringRef name, const std::string &value) {
+    return b.getNamedAttr(name, b.getStringAttr(value));
+  };
+  const Options &passes = request.passes;
+  module()->setAttr("nn.phase", b.getStringAttr(nameOf(phase)));
+  module()->setAttr("nn.flags",
+                    b.getDictionaryAttr({text("precision", passes.precision),
+                                         text("recompute", request.recompute),
+                                         text("optimizer", passes.optimizer),
+                                         text("grad-accum", std::to_string(passes.gradAccum)),
+                                         text("fuse", passes.fuse ? "on" : "off")}));
+}
+
+/// Takes over the flags that went into the module; refuses others.
+Failure Compiler::restoreFlags() {
+  auto recorded = module()->getAttrOfType<DictionaryAttr>("nn.flags");
+  std::string accumulation = std::to_string(request.passes.gradAccum);
+  std::string fuse = request.passes.fuse ? "on" : "off";
+  RecordedFlag flags[] = {{"precision", Phase::precision, &request.passes.precision, "fp32"},
+                          {"recompute", Phase::recompute, &request.recompute, "none"},
+                          {"optimizer", Phase::trainingStep, &request.passes.optimizer, "adamw"},
+                          {"grad-accum", Phase::trainingStep, &accumulation, "1"},
+                          {"fuse", Phase::fusion, &fuse, "on"}};
+  for (RecordedFlag &flag : flags) {
+    if (flag.decides > *request.from)
+      continue;
+    auto value = recorded ? recorded.getAs<StringAttr>(flag.name) : StringAttr();
+    if (!value)
+      return {Exit::userError, request.model + ": does not say its --" + flag.name.str() +
+                                   "; give a module that --compile-to wrote"};
+    if (*flag.value != value.getValue() && *flag.value != flag.fallback)
+      return {Exit::userError, "--" + flag.name.str() + " " + *flag.value + ": " + request.model +
+                                   " was compiled with " + value.getValue().str() +
+                                   "; leave the flag out"};
+    *flag.value = value.getValue().str();
+  }
+  request.passes.gradAccum = std::stoll(accumulation);
+  request.passes.fuse = fuse == "on";
+  return {};
+}
+
 /// A module that an earlier compile wrote after a phase, as it is.
 Failure Compiler::resume() {
-  model.module = parseSourceFile<ModuleOp>(request.model, context.get());
-  if (!model.module)
-    return diagnosed(Exit::userError, request.model + ": cannot be read");
-  std::optional<ModelInfo> info = modelInfo(module());
-  if (!info)
-    return {Exit::userError, request.model + ": holds no nn.model attribute; give a module that "
-                                             "--compile-to wrote"};
-  model.info = *info;
-  return {};
+  llvm::Expected<ImportedModel> reopened = reopenModule(request.model, *context);
+  if (!reopened)
+    return {Exit::userError, oneLine(reopened.takeError())};
+  model = std::move(*reopened);
+  auto phase = module()->getAttrOfType<StringAttr>("nn.phase");
+  if (!phase)
+    return {Exit::userError,
+            request.model + ": was not written after a phase; leave out --compile-from"};
+  if (phase.getValue() != nameOf(*request.from))
+    return {Exit::userError, request.model + ": was written after phase " + phase.getValue().str() +
+                                 "; pass --compile-from " + phase.getValue().str()};
+  if (request.import.microBatch.value_or(model.info.microBatch) != model.info.microBatch ||
+      request.import.seq.value_or(model.info.seq) != model.info.seq)
+    return {Exit::userError, request.model + ": was compiled for --micro-batch " +
+                                 std::to_string(model.info.microBatch) + " --seq " +
+                                 std::to_string(model.info.seq) + "; leave both out"};
+  return restoreFlags();
 }
 
 Failure Compiler::import() {
@@ -115,7 +182,7 @@ Failure Compiler::runPhase(Phase phase, ModuleOp onto) {
   if (failed(passes.run(onto)))
     // A model of the user's own can be at fault as much as we can; a config.json cannot.
     return diagnosed(model.info.config.empty() ? Exit::userError : Exit::defect,
-                     "phase " + phases()[static_cast<size_t>(phase)].name.str() + " failed");
+                     "phase " + nameOf(phase).str() + " failed");
   return {};
 }
 
@@ -165,7 +232,24 @@ Failure Compiler::plan() {
   return {};
 }
 
+/// An output must not be the model itself, nor a device or pipe where an executable replaces it.
+Failure Compiler::checkOutput() const {
+  namespace fs = llvm::sys::fs;
+  llvm::SmallString<128> config(request.model);
+  llvm::sys::path::append(config, "config.json");
+  for (llvm::StringRef input : {llvm::StringRef(request.model), config.str()})
+    if (fs::equivalent(input, request.output))
+      return {Exit::userError,
+              "-o " + request.output + " is the model itself; choose another name"};
+  bool isProgram = request.emit == "exe" && (!request.to || *request.to >= Phase::codegen);
+  if (isProgram && fs::exists(request.output) && !fs::is_regular_file(request.output))
+    return {Exit::userError, "-o " + request.output + " is no regular file; choose another name"};
+  return {};
+}
+
 Failure Compiler::compile() {
+  if (Failure failure = checkOutput())
+    return failure;
   if (Failure failure = plan())
     return failure;
   if (request.to && *request.to <= Phase::memoryPlan)
@@ -185,25 +269,31 @@ codegen::CompileFlags Compiler::flags() const {
 }
 
 Failure Compiler::generate() {
-  std::string object = request.output + ".o";
-  Failure failure = timed(Phase::codegen, [&]() -> Failure {
-    std::string text = metadata();
-    auto kernels = codegen::emitKernels(module(), target);
-    if (failed(kernels))
-      return diagnosed(Exit::defect, "kernels cannot be emitted");
-    llvm::Error error = codegen::writeObjectFile(**kernels, target, object, [&](llvm::Module &out) {
-      codegen::emitStepProgram(module(), text, out);
-    });
-    return error ? Failure{Exit::machineFault, oneLine(std::move(error))} : Failure{};
-  });
-  if (!failure && request.to != Phase::codegen)
+  if (request.to == Phase::codegen)
+    return timed(Phase::codegen, [&] { return writeObject(request.output); });
+  llvm::SmallString<128> object;
+  if (std::error_code error = llvm::sys::fs::createUniqueFile(request.output + ".%%%%%%.o", object))
+    return {Exit::machineFault, request.output + ": cannot be written: " + error.message() +
+                                    "; choose a folder that exists and has room"};
+  Failure failure = timed(Phase::codegen, [&] { return writeObject(object.str().str()); });
+  if (!failure)
     failure = timed(Phase::link, [&]() -> Failure {
-      llvm::Error error = codegen::linkExecutable(object, request.output);
+      llvm::Error error = codegen::linkExecutable(object.str().str(), request.output);
       return error ? Failure{Exit::machineFault, oneLine(std::move(error))} : Failure{};
     });
-  if (request.to != Phase::codegen || failure)
-    llvm::sys::fs::remove(object);
+  llvm::sys::fs::remove(object);
   return failure;
+}
+
+Failure Compiler::writeObject(const std::string &path) {
+  std::string text = metadata();
+  auto kernels = codegen::emitKernels(module(), target);
+  if (failed(kernels))
+    return diagnosed(Exit::defect, "kernels cannot be emitted");
+  llvm::Error error = codegen::writeObjectFile(**kernels, target, path, [&](llvm::Module &out) {
+    codegen::emitStepProgram(module(), text, out);
+  });
+  return error ? Failure{Exit::machineFault, oneLine(std::move(error))} : Failure{};
 }
 
 Failure Compiler::emitLlvm() {

@@ -44,10 +44,14 @@ public:
 private:
   Failure import();
   Failure resume();
+  Failure restoreFlags();
+  void recordPhase(Phase phase);
+  Failure checkOutput() const;
   Failure runPasses(Phase phase);
   Failure runPhase(Phase phase, mlir::ModuleOp onto);
   Failure chooseRecompute();
   Failure generate();
+  Failure writeObject(const std::string &path);
   Failure emitLlvm();
   Failure writeModule(const std::string &path);
   Failure timed(Phase phase, llvm::function_ref<Failure()> work);
