@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/kernels/Gpt2Products.h"
 #include "runtime/cpu/Arena.h"
 #include "runtime/cpu/Gemm.h"
 #include "runtime/cpu/GemmWorkspace.h"
@@ -15,37 +16,10 @@
 #include "runtime/cpu/ThreadPool.h"
 
 using namespace gradc::rt;
+using gradc::bench::gpt2Products;
+using gradc::bench::Shape;
 
 namespace {
-
-struct Shape {
-  const char *name;
-  int64_t m, n, k;
-  bool aTransposed, bTransposed;
-  int64_t batch; ///< heads
-  int64_t calls; ///< a step
-};
-
-const Shape shapes[] = {
-    {"qkv forward", 1024, 2304, 768, false, false, 1, 12},
-    {"qkv dX", 1024, 768, 2304, false, true, 1, 12},
-    {"qkv dW", 768, 2304, 1024, true, false, 1, 12},
-    {"proj forward", 1024, 768, 768, false, false, 1, 12},
-    {"proj dX", 1024, 768, 768, false, true, 1, 12},
-    {"proj dW", 768, 768, 1024, true, false, 1, 12},
-    {"fc1 forward", 1024, 3072, 768, false, false, 1, 12},
-    {"fc1 dX", 1024, 768, 3072, false, true, 1, 12},
-    {"fc1 dW", 768, 3072, 1024, true, false, 1, 12},
-    {"fc2 forward", 1024, 768, 3072, false, false, 1, 12},
-    {"fc2 dX", 1024, 3072, 768, false, true, 1, 12},
-    {"fc2 dW", 3072, 768, 1024, true, false, 1, 12},
-    {"head forward", 1024, 50257, 768, false, true, 1, 1},
-    {"head dX", 1024, 768, 50257, false, false, 1, 1},
-    {"head dW", 50257, 768, 1024, true, false, 1, 1},
-    {"attention QK'", 256, 256, 64, false, true, 48, 12},
-    {"attention PV", 256, 64, 256, false, false, 48, 12},
-    {"attention dV", 256, 64, 256, true, false, 48, 12},
-};
 
 GradcMatrix matrix(int64_t rows, int64_t columns, bool transposed) {
   GradcMatrix result{};
@@ -105,7 +79,7 @@ int measure(int threads, const char *part) {
   std::printf("peak %.1f GFLOP/s (%s, %d threads)\n", peak->flopsPerSecond / 1e9, peak->isa,
               threads);
   double allFlops = 0, allSeconds = 0;
-  for (const Shape &shape : shapes) {
+  for (const Shape &shape : gpt2Products) {
     if (!std::strstr(shape.name, part))
       continue;
     double seconds = time(engine, shape, *memory);

@@ -2,6 +2,7 @@
 // GFLOP/s and the share of the machine's f32 peak, which is measured before and after each shape,
 // as other load moves all of them.
 // Usage: bench_generatedgemm [threads [name part]].
+#include "bench/kernels/Gpt2Products.h"
 #include "codegen/cpu/Gemm.h"
 #include "codegen/cpu/LoadedKernel.h"
 #include "runtime/cpu/Arena.h"
@@ -16,41 +17,23 @@
 #include <vector>
 
 using namespace gradc;
+using gradc::bench::gpt2Products;
+using gradc::bench::Shape;
 
 namespace {
 
-struct Shape {
-  const char *name;
-  int64_t m, n, k;
-  bool aTransposed, bTransposed;
-  int64_t batch; ///< heads
-  int64_t calls; ///< a step
-};
-
-const Shape shapes[] = {
-    {"qkv forward", 1024, 2304, 768, false, false, 1, 12},
-    {"qkv dX", 1024, 768, 2304, false, true, 1, 12},
-    {"qkv dW", 768, 2304, 1024, true, false, 1, 12},
-    {"proj forward", 1024, 768, 768, false, false, 1, 12},
-    {"proj dX", 1024, 768, 768, false, true, 1, 12},
-    {"proj dW", 768, 768, 1024, true, false, 1, 12},
-    {"fc1 forward", 1024, 3072, 768, false, false, 1, 12},
-    {"fc1 dX", 1024, 768, 3072, false, true, 1, 12},
-    {"fc1 dW", 768, 3072, 1024, true, false, 1, 12},
-    {"fc2 forward", 1024, 768, 3072, false, false, 1, 12},
-    {"fc2 dX", 1024, 3072, 768, false, true, 1, 12},
-    {"fc2 dW", 3072, 768, 1024, true, false, 1, 12},
-    {"head forward", 1024, 50257, 768, false, true, 1, 1},
-    {"head dX", 1024, 768, 50257, false, false, 1, 1},
-    {"head dW", 50257, 768, 1024, true, false, 1, 1},
-    {"attention QK'", 256, 256, 64, false, true, 48, 12},
-    {"attention PV", 256, 64, 256, false, false, 48, 12},
-    {"attention dV", 256, 64, 256, true, false, 48, 12},
-    // Of generating, not of a step: B is read once.
+/// Of generating, not of a step: B is read once.
+const std::vector<Shape> tokenProducts = {
     {"token qkv", 1, 2304, 768, false, false, 1, 0},
     {"token fc2", 1, 768, 3072, false, false, 1, 0},
     {"token head", 1, 50257, 768, false, true, 1, 0},
 };
+
+std::vector<Shape> allProducts() {
+  std::vector<Shape> all = gpt2Products;
+  all.insert(all.end(), tokenProducts.begin(), tokenProducts.end());
+  return all;
+}
 
 /// What all three matrices are, and what operands are rounded to; the first variant is what the
 /// others are compared with.
@@ -163,7 +146,7 @@ int measure(int threads, const char *part) {
   for (int64_t i = 0; i < bytes / 4; ++i)
     values[i] = float(i % 13 - 6) * 0.125f;
   Total total;
-  for (const Shape &shape : shapes)
+  for (const Shape &shape : allProducts())
     if (std::strstr(shape.name, part) &&
         !measureShape(shape, **pool, threads, memory->data(), total))
       return 1;
