@@ -242,10 +242,32 @@ llvm::Expected<ModelInfo> ModuleChecker::info(const ImportOptions &options) {
 }
 
 /// Parses any module that MLIR's verifier accepts.
+/// Brackets within brackets, at most; MLIR's parser recurses for each without a bound.
+static size_t nestingOf(StringRef text) {
+  size_t depth = 0, deepest = 0;
+  bool inString = false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '"' && (i == 0 || text[i - 1] != '\\'))
+      inString = !inString;
+    if (inString)
+      continue;
+    if (StringRef("([{<").contains(text[i]))
+      deepest = std::max(deepest, ++depth);
+    else if (StringRef(")]}").contains(text[i]) ||
+             (text[i] == '>' && (i == 0 || text[i - 1] != '-')))
+      depth -= depth > 0;
+  }
+  return deepest;
+}
+
 static llvm::Expected<OwningOpRef<ModuleOp>> parseModule(StringRef path, MLIRContext &context) {
   llvm::Expected<std::string> text = readTextFile(path);
   if (!text)
     return text.takeError();
+  constexpr size_t mostNesting = 1000;
+  if (nestingOf(*text) > mostNesting)
+    return inputError(path + ": nests brackets more than " + Twine(mostNesting) +
+                      " deep; a model definition needs a few");
   context.loadDialect<nn::NnDialect, func::FuncDialect>();
   FirstError first(context);
   auto module = parseSourceString<ModuleOp>(*text, ParserConfig(&context), path);

@@ -26,4 +26,15 @@ Status checkWritable(const std::string &path) {
   return Status();
 }
 
+Status checkDistinct(std::initializer_list<std::string> outputs,
+                     std::initializer_list<std::string> inputs) {
+  std::error_code error; // a file that does not exist is no other
+  for (const std::string &output : outputs)
+    for (const std::string &input : inputs)
+      if (!output.empty() && !input.empty() && std::filesystem::equivalent(output, input, error))
+        return Status::user(fmt::format(
+            "{}: is read and would be written, too; give the output another name", output));
+  return Status();
+}
+
 } // namespace gradc::rt

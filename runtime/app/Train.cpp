@@ -92,6 +92,9 @@ Status Trainer::run() {
 Status Trainer::openInputs() {
   for (const std::string *path : {&options_.saveWeights, &options_.dumpGrads})
     GRADC_RETURN_IF_ERROR(checkWritable(*path));
+  GRADC_RETURN_IF_ERROR(
+      checkDistinct({options_.saveWeights, options_.dumpGrads, options_.metrics, options_.trace},
+                    {options_.data, options_.valData}));
   GRADC_ASSIGN_OR_RETURN(source_, openTokens(options_.data, uint64_t(metadata_.seq)));
   if (!options_.valData.empty()) {
     GRADC_ASSIGN_OR_RETURN(validation_,

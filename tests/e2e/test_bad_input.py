@@ -52,6 +52,19 @@ class BadInput(Case):
             self.refuse(self.executable, "train", "--data", self.data, "--steps", 1, flag, value,
                         says=[flag])
 
+    def test_outputs_that_are_inputs(self):
+        data = WORK / "bad-both.bin"
+        data.write_bytes(self.data.read_bytes())
+        for flag in ("--metrics", "--save-weights", "--dump-grads", "--trace"):
+            self.refuse(self.executable, "train", "--data", data, "--steps", 1, flag, data,
+                        says=["another name"])
+        self.assertEqual(data.read_bytes(), self.data.read_bytes())
+
+    def test_modules_that_nest_too_deep(self):
+        module = WORK / "bad-deep.mlir"
+        module.write_text("module attributes {a = " + "[" * 20000 + "]" * 20000 + "} {}")
+        self.compile_refused(module, says=["nests brackets"])
+
     def test_a_run_that_ends_without_a_number_fails(self):
         weights = fresh("bad-nan.safetensors")
         self.refuse(self.executable, "train", "--data", self.data, "--steps", 3, "--lr", 1e30,
