@@ -40,7 +40,7 @@ TEST(FrontendConfig, RefusesWrongGpt2Values) {
       {R"({"n_inner": 0})", R"("n_inner" must be an integer from 1 to 4194304, got: 0)"},
       {R"({"n_head": 3})", R"("n_embd" 8 is not a multiple of "n_head" 3; change one of them)"},
       {R"({"layer_norm_epsilon": -1})",
-       R"("layer_norm_epsilon" must be a number from 0.0 to 1.0, got: -1)"},
+       R"("layer_norm_epsilon" must be a number from 1e-30 to 1.0, got: -1)"},
       {R"({"initializer_range": "0.02"})",
        R"("initializer_range" must be a number from 0.0 to 100.0, got: "0.02")"},
       {R"({"tie_word_embeddings": 1})", R"("tie_word_embeddings" must be true or false, got: 1)"},
