@@ -22,8 +22,8 @@ private:
   Value element(Value matrix, const GemmSpec::Matrix &strides, Value row, Value column);
   PackSource sourceA(Value first, Value firstRow);
   PackSource sourceB(Value first);
-  FetchAhead ahead(const PackSource &source, Value part, int64_t parts);
-  void slice(Value first);
+  SmallVector<Value> slice(Value first, ArrayRef<Value> panelsOfA);
+  void block(Value first, Value firstRow, ArrayRef<Value> panelsOfA);
 
   KernelBuilder &k;
   const GemmSpec &spec;
@@ -32,7 +32,7 @@ private:
   Value a, b, c;       ///< of this batch
   Value row, column;   ///< first of the task
   Value rows, columns; ///< of the task
-  Value packedA, packedB;
+  Value packedB;
   Value heldSums; ///< all that the task holds; C's address where it holds none
 };
 
@@ -65,14 +65,6 @@ Value GemmEmitter::element(Value matrix, const GemmSpec::Matrix &strides, Value 
       k.add(k.mul(row, strides.rowStride), k.mul(column, strides.columnStride)));
 }
 
-void GemmEmitter::emit() {
-  openTask();
-  packedA = scratch(tiling.blockRows, tile.rows);
-  packedB = scratch(tiling.columns, tile.bStride);
-  heldSums = holdsSums(spec) ? k.stack(tiling.rows * tiling.columns) : c;
-  k.forRange(0, spec.k, tiling.depth, [&](Value first) { slice(first); });
-}
-
 Value sizeWithin(KernelBuilder &k, Value first, Value end, int64_t most) {
   return k.maximum(k.minimum(k.sub(end, first), most), 0);
 }
@@ -92,38 +84,47 @@ PackSource GemmEmitter::sourceB(Value first) {
           sizeWithin(k, first, k.index(spec.k), tiling.depth), columns};
 }
 
-/// One of `parts` parts of a source.
-FetchAhead GemmEmitter::ahead(const PackSource &source, Value part, int64_t parts) {
-  int64_t bytes = row::byteSize(source.format.dtype);
-  Value lines = source.format.transposed ? source.count : source.depth;
-  Value length = source.format.transposed ? source.depth : source.count;
-  Value start = k.divide(k.mul(lines, part), parts);
-  Value end = k.divide(k.mul(lines, k.add(part, 1)), parts);
-  Value from = k.v.elementPointer(source.format.dtype, source.from, k.mul(start, source.stride));
-  return {from, source.stride * bytes, k.sub(end, start), k.mul(length, bytes)};
+void GemmEmitter::emit() {
+  openTask();
+  packedB = scratch(tiling.columns, tile.bStride);
+  heldSums = holdsSums(spec) ? k.stack(tiling.rows * tiling.columns) : c;
+  // A block multiplies the panels of A in one place while those of the next go to the other.
+  SmallVector<Value> panelsOfA{scratch(tiling.blockRows, tile.rows),
+                               scratch(tiling.blockRows, tile.rows)};
+  callPack(k, tile.rows, sourceA(k.index(0), k.index(0)), panelsOfA[0]);
+  k.forRange(k.index(0), k.index(spec.k), tiling.depth, panelsOfA,
+             [&](Value first, ArrayRef<Value> carried) { return slice(first, carried); });
 }
 
-void GemmEmitter::slice(Value first) {
-  PackSource sliceB = sourceB(first);
-  callPack(k, tile.bStride, sliceB, packedB);
+SmallVector<Value> GemmEmitter::slice(Value first, ArrayRef<Value> panelsOfA) {
+  return k.forRange(k.index(0), rows, tiling.blockRows, panelsOfA,
+                    [&](Value firstRow, ArrayRef<Value> carried) {
+                      block(first, firstRow, carried);
+                      return SmallVector<Value>{carried[1], carried[0]};
+                    });
+}
+
+void GemmEmitter::block(Value first, Value firstRow, ArrayRef<Value> panelsOfA) {
   Value always =
       arith::ConstantOp::create(k.builder(), k.location(), k.builder().getBoolAttr(true));
-  Value accumulate = spec.accumulate ? always : k.less(k.index(0), first);
-  Value nextFirst = k.add(first, tiling.depth);
-  Value isLast = k.less(k.index(spec.k - 1), nextFirst);
-  int64_t blocks = (tiling.rows + tiling.blockRows - 1) / tiling.blockRows;
-  k.forRange(0, rows, tiling.blockRows, [&](Value i) {
-    PackSource block = sourceA(first, i);
-    callPack(k, tile.rows, block, packedA);
-    Value nextRow = k.add(i, tiling.blockRows), more = k.less(nextRow, rows);
-    PackSource next =
-        sourceA(k.select(more, first, nextFirst), k.select(more, nextRow, k.index(0)));
-    HeldSums held{k.at(heldSums, k.mul(i, tiling.columns)), isLast};
-    callGemmBlock(k, {paddedDepth(k, sliceB.depth), block.count, columns, packedA, packedB,
-                      element(c, spec.c, k.add(row, i), column), spec.c.rowStride, spec.c.dtype,
-                      accumulate, held, ahead(next, k.index(0), 1),
-                      ahead(sourceB(nextFirst), k.divide(i, tiling.blockRows), blocks)});
-  });
+  Value nextFirst = k.add(first, tiling.depth), nextRow = k.add(firstRow, tiling.blockRows);
+  Value more = k.less(nextRow, rows);
+  HeldSums held{k.at(heldSums, k.mul(firstRow, tiling.columns)),
+                k.less(k.index(spec.k - 1), nextFirst)};
+  callGemmBlock(k, {.rows = sizeWithin(k, firstRow, rows, tiling.blockRows),
+                    .columns = columns,
+                    .a = panelsOfA[0],
+                    .sourceB = sourceB(first),
+                    .b = packedB,
+                    .packsB = k.less(firstRow, k.index(1)),
+                    .c = element(c, spec.c, k.add(row, firstRow), column),
+                    .cStride = spec.c.rowStride,
+                    .cDtype = spec.c.dtype,
+                    .accumulate = spec.accumulate ? always : k.less(k.index(0), first),
+                    .held = held,
+                    .nextSourceA = sourceA(k.select(more, first, nextFirst),
+                                           k.select(more, nextRow, k.index(0))),
+                    .nextA = panelsOfA[1]});
 }
 
 } // namespace

@@ -1,6 +1,8 @@
 // See GemmBlock.h.
 #include "codegen/cpu/GemmBlock.h"
 
+#include "codegen/cpu/GemmAhead.h"
+
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 
 using namespace mlir;
@@ -8,8 +10,10 @@ namespace gradc::codegen {
 
 TileSpec gemmTile(const CpuTarget &target) {
   TileSpec tile;
-  tile.vectors = maxTileVectors(target);
-  tile.rows = tileRows(target, tile.vectors);
+  // With 16 registers 4 rows of 3 vectors: as many sums as 6 of 2, and less of A to broadcast.
+  bool manyRegisters = target.f32Lanes() == 16;
+  tile.vectors = manyRegisters ? 4 : 3;
+  tile.rows = manyRegisters ? 6 : 4;
   tile.aTransposed = true;
   tile.aStride = tile.rows;
   tile.bStride = tile.vectors * target.f32Lanes();
@@ -18,29 +22,14 @@ TileSpec gemmTile(const CpuTarget &target) {
 
 namespace {
 
-/// Bytes that one prefetch brings.
-constexpr int64_t lineBytes = 64;
-
 /// Prints the body of the function of blocks.
 class BlockEmitter {
 public:
-  BlockEmitter(KernelBuilder &k, row::Dtype dtype)
-      : k(k), tile(gemmTile(k.target())), tileColumns(tile.bStride), dtype(dtype),
-        depth(k.parameter(0)), rows(k.parameter(1)), columns(k.parameter(2)), a(k.parameter(3)),
-        b(k.parameter(4)), c(k.parameter(5)), cStride(k.parameter(6)), accumulate(k.parameter(7)),
-        ahead{fetchAhead(8), fetchAhead(12)}, partial(k.stack(tile.rows * tileColumns)) {
-    if (isNarrow())
-      held = {k.parameter(16), k.parameter(17)};
-  }
+  BlockEmitter(KernelBuilder &k, row::Dtype dtype);
   void emit();
+  static SmallVector<Type> parameterTypes(KernelBuilder &k, row::Dtype dtype);
 
 private:
-  /// See codegen::FetchAhead; `pace` is lines a tile, in units of 1 / paceUnit.
-  struct FetchAhead {
-    Value from, stride, lines, length, pace;
-  };
-  static constexpr int64_t paceUnit = 1 << 16;
-
   /// A tile's place in C and, of a narrow C, among the sums that are held.
   struct Place {
     SmallVector<Value> rows;
@@ -55,8 +44,9 @@ private:
     return inC(place.rows[sum / tile.vectors], sum % tile.vectors * k.lanes());
   }
 
-  FetchAhead fetchAhead(int firstParameter);
-  Value fetch(const FetchAhead &next, Value position);
+  Value sourceOfPanel(Value column);
+  void packPanel(Value column, Value panel);
+  FetchedLines nextPanel(Value column, Value panel);
   Place placeOf(Value row, Value column);
   void emitTile(Value row, Value column, Value panelA, Value panelB);
   void prefetch(const Place &place);
@@ -69,55 +59,99 @@ private:
   TileSpec tile;
   int64_t tileColumns;
   row::Dtype dtype; ///< of C
-  Value depth, rows, columns, a, b, c, cStride, accumulate;
-  FetchAhead ahead[2];
+  Value rows, columns, a, b, packsB, c, cStride, accumulate, nextA;
+  PackArguments sourceB, nextSourceA;
+  Value depth, panelStrideB;
   Value partial; ///< a tile of which only a part lies in C
   HeldSums held;
 };
 
-BlockEmitter::FetchAhead BlockEmitter::fetchAhead(int firstParameter) {
-  FetchAhead next{k.parameter(firstParameter),
-                  k.parameter(firstParameter + 1),
-                  k.parameter(firstParameter + 2),
-                  k.parameter(firstParameter + 3),
-                  {}};
-  Value tiles = k.mul(k.divide(k.add(rows, tile.rows - 1), tile.rows),
-                      k.divide(k.add(columns, tileColumns - 1), tileColumns));
-  next.pace = arith::DivUIOp::create(k.builder(), k.location(), k.mul(next.lines, paceUnit), tiles);
-  return next;
+constexpr int64_t blockParameters = 9; ///< before those of the sources
+
+SmallVector<Type> BlockEmitter::parameterTypes(KernelBuilder &k, row::Dtype dtype) {
+  Type i64 = k.builder().getI64Type(), i1 = k.builder().getI1Type(), pointer = k.pointerType();
+  SmallVector<Type> types{i64, i64, pointer, pointer, i1, pointer, i64, i1, pointer};
+  for (int source = 0; source < 2; ++source)
+    types.append(PackArguments::types(k));
+  if (dtype != row::Dtype::f32)
+    types.append({pointer, i1});
+  return types;
 }
 
-/// Fetches what is due with one tile; returns the position after it.
-Value BlockEmitter::fetch(const FetchAhead &next, Value position) {
-  auto byteAt = [&](Value base, Value bytes) -> Value {
-    return LLVM::GEPOp::create(k.builder(), k.location(), k.pointerType(), k.builder().getI8Type(),
-                               base, ValueRange{bytes});
-  };
-  Value after = k.add(position, next.pace);
-  k.forRange(k.divide(position, paceUnit), k.divide(after, paceUnit), 1, [&](Value line) {
-    Value start = byteAt(next.from, k.mul(line, next.stride));
-    k.forRange(0, next.length, lineBytes, [&](Value i) {
-      LLVM::Prefetch::create(k.builder(), k.location(), byteAt(start, i), /*rw=*/0, /*hint=*/2,
-                             /*cache=*/1);
-    });
+BlockEmitter::BlockEmitter(KernelBuilder &k, row::Dtype dtype)
+    : k(k), tile(gemmTile(k.target())), tileColumns(tile.bStride), dtype(dtype),
+      rows(k.parameter(0)), columns(k.parameter(1)), a(k.parameter(2)), b(k.parameter(3)),
+      packsB(k.parameter(4)), c(k.parameter(5)), cStride(k.parameter(6)),
+      accumulate(k.parameter(7)), nextA(k.parameter(8)),
+      sourceB(PackArguments::of(k, blockParameters)),
+      nextSourceA(
+          PackArguments::of(k, blockParameters + static_cast<int>(PackArguments::types(k).size()))),
+      depth(paddedDepth(k, sourceB.depth)), panelStrideB(panelStride(k, tileColumns, depth)),
+      partial(k.stack(tile.rows * tileColumns)) {
+  if (isNarrow()) {
+    int last = static_cast<int>(parameterTypes(k, dtype).size()) - 1;
+    held = {k.parameter(last - 1), k.parameter(last)};
+  }
+}
+
+Value BlockEmitter::sourceOfPanel(Value column) {
+  Value elements = k.select(sourceB.transposed, k.mul(column, sourceB.stride), column);
+  return byteAt(k, sourceB.from, k.mul(elements, sourceB.elementBytes));
+}
+
+void BlockEmitter::packPanel(Value column, Value panel) {
+  k.ifTrue(packsB, [&] {
+    sourceB.pack(k, sourceB.depth, k.minimum(k.sub(columns, column), tileColumns),
+                 sourceOfPanel(column), panel, panelStrideB);
   });
-  return after;
+}
+
+/// What is read next of B, while the panel before `column` is used: the source of a panel or, where
+/// it is packed already, the panel.
+FetchedLines BlockEmitter::nextPanel(Value column, Value panel) {
+  PackArguments part = sourceB;
+  part.count = k.maximum(k.minimum(k.sub(columns, column), tileColumns), 0);
+  Value packedLines = k.divide(k.mul(depth, tileColumns * int64_t(sizeof(float))), cacheLineBytes);
+  Value exists = k.less(column, columns);
+  return {k.select(packsB, sourceOfPanel(column), panel),
+          k.select(packsB, part.strideBytes(k), k.index(cacheLineBytes)),
+          k.select(exists, k.select(packsB, part.lines(k), packedLines), k.index(0)),
+          k.select(packsB, part.lineBytes(k), k.index(cacheLineBytes))};
 }
 
 void BlockEmitter::emit() {
-  auto next = [&](Value panel, int64_t width) { return k.at(panel, panelStride(k, width, depth)); };
-  SmallVector<Value> start{b, k.index(0), k.index(0)};
-  k.forRange(k.index(0), columns, tileColumns, start, [&](Value column, ArrayRef<Value> outer) {
-    SmallVector<Value> innerStart{a, outer[1], outer[2]};
-    auto inner = k.forRange(
-        k.index(0), rows, tile.rows, innerStart, [&](Value row, ArrayRef<Value> carried) {
-          SmallVector<Value> after{next(carried[0], tile.rows), fetch(ahead[0], carried[1]),
-                                   fetch(ahead[1], carried[2])};
-          emitTile(row, column, carried[0], outer[0]);
-          return after;
-        });
-    return SmallVector<Value>{next(outer[0], tileColumns), inner[1], inner[2]};
-  });
+  auto tilesOf = [&](Value size, int64_t unit) { return k.divide(k.add(size, unit - 1), unit); };
+  Value rowTiles = tilesOf(rows, tile.rows);
+  NextPanels ahead(k, nextSourceA, nextA, tile.rows,
+                   k.mul(rowTiles, tilesOf(columns, tileColumns)));
+  Value panelStrideA = panelStride(k, tile.rows, depth);
+  auto divide = [&](Value x, Value y) -> Value {
+    return arith::DivUIOp::create(k.builder(), k.location(), x, y);
+  };
+  SmallVector<Value> start{b};
+  start.append(ahead.start());
+  auto end =
+      k.forRange(k.index(0), columns, tileColumns, start, [&](Value column, ArrayRef<Value> outer) {
+        Value panelB = outer[0], afterB = k.at(panelB, panelStrideB);
+        packPanel(column, panelB);
+        FetchedLines next = nextPanel(k.add(column, tileColumns), afterB);
+        SmallVector<Value> innerStart{a, k.index(0)};
+        innerStart.append(outer.begin() + 1, outer.end());
+        auto inner = k.forRange(k.index(0), rows, tile.rows, innerStart,
+                                [&](Value row, ArrayRef<Value> carried) {
+                                  Value tilesDone = k.add(k.divide(row, tile.rows), 1);
+                                  Value fetched = divide(k.mul(next.lines, tilesDone), rowTiles);
+                                  next.fetch(k, carried[1], fetched);
+                                  SmallVector<Value> after{k.at(carried[0], panelStrideA), fetched};
+                                  after.append(ahead.advance(carried.drop_front(2)));
+                                  emitTile(row, column, carried[0], panelB);
+                                  return after;
+                                });
+        SmallVector<Value> after{afterB};
+        after.append(inner.begin() + 2, inner.end());
+        return after;
+      });
+  ahead.finish(ArrayRef<Value>(end).drop_front());
 }
 
 BlockEmitter::Place BlockEmitter::placeOf(Value row, Value column) {
@@ -143,7 +177,7 @@ void BlockEmitter::emitTile(Value row, Value column, Value panelA, Value panelB)
 
 /// C's lines, or those of the sums so far, arrive while the sums are made.
 void BlockEmitter::prefetch(const Place &place) {
-  int64_t lineElements = lineBytes / row::byteSize(dtype);
+  int64_t lineElements = cacheLineBytes / row::byteSize(dtype);
   auto line = [&](Value address) {
     LLVM::Prefetch::create(k.builder(), k.location(), address, /*rw=*/1, /*hint=*/3, /*cache=*/1);
   };
@@ -159,7 +193,7 @@ void BlockEmitter::prefetch(const Place &place) {
   k.ifTrue(held.isLast, linesOfC);
   k.ifTrue(accumulate, [&] {
     for (int64_t i = 0; i < tile.rows * tileColumns;
-         i += lineBytes / row::byteSize(row::Dtype::f32))
+         i += cacheLineBytes / row::byteSize(row::Dtype::f32))
       line(k.at(place.held, i));
   });
 }
@@ -238,12 +272,8 @@ func::FuncOp blockFunction(KernelBuilder &k, row::Dtype dtype) {
       isNarrow ? std::string("gradc.gemm_block_") + row::name(dtype) : "gradc.gemm_block";
   if (auto existing = k.module().lookupSymbol<func::FuncOp>(name))
     return existing;
-  Type i64 = k.builder().getI64Type(), i1 = k.builder().getI1Type(), pointer = k.pointerType();
-  SmallVector<Type> types{i64,     i64, i64, pointer, pointer, pointer, i64, i1, //
-                          pointer, i64, i64, i64,     pointer, i64,     i64, i64};
-  if (isNarrow)
-    types.append({pointer, i1});
-  KernelBuilder block(k.module(), name, k.target(), k.builder().getFunctionType(types, {}));
+  KernelBuilder block(k.module(), name, k.target(),
+                      k.builder().getFunctionType(BlockEmitter::parameterTypes(k, dtype), {}));
   BlockEmitter(block, dtype).emit();
   return block.finish();
 }
@@ -251,10 +281,12 @@ func::FuncOp blockFunction(KernelBuilder &k, row::Dtype dtype) {
 } // namespace
 
 void callGemmBlock(KernelBuilder &k, const GemmBlock &block) {
-  SmallVector<Value> operands{block.depth, block.rows, block.columns,          block.a,
-                              block.b,     block.c,    k.index(block.cStride), block.accumulate};
-  for (const FetchAhead &next : {block.nextA, block.nextB})
-    operands.append({next.from, k.index(next.stride), next.lines, next.length});
+  TileSpec tile = gemmTile(k.target());
+  SmallVector<Value> operands{
+      block.rows, block.columns,          block.a,          block.b,    block.packsB,
+      block.c,    k.index(block.cStride), block.accumulate, block.nextA};
+  operands.append(PackArguments::values(k, block.sourceB, tile.bStride));
+  operands.append(PackArguments::values(k, block.nextSourceA, tile.rows));
   if (block.cDtype != row::Dtype::f32)
     operands.append({block.held.tiles, block.held.isLast});
   func::CallOp::create(k.builder(), k.location(), blockFunction(k, block.cDtype), operands);

@@ -18,8 +18,6 @@ Value paddedDepth(KernelBuilder &k, Value depth) { return k.roundUp(depth, k.lan
 
 namespace {
 
-/// Bytes that one prefetch brings.
-constexpr int64_t lineBytes = 64;
 /// How many steps ahead a copy fetches what it reads.
 constexpr int64_t stepsAhead = 8;
 
@@ -63,7 +61,7 @@ class PackEmitter {
 public:
   PackEmitter(KernelBuilder &k, const PackFormat &format, int64_t width)
       : k(k), format(format), width(width), depth(k.parameter(0)), count(k.parameter(1)),
-        stride(k.parameter(2)), from(k.parameter(3)), to(k.parameter(4)),
+        stride(k.parameter(2)), from(k.parameter(3)), to(k.parameter(4)), nextPanel(k.parameter(5)),
         padded(paddedDepth(k, depth)) {}
   void emit() { format.transposed ? emitTransposed() : emitCopy(); }
 
@@ -90,15 +88,14 @@ private:
   KernelBuilder &k;
   PackFormat format;
   int64_t width;
-  Value depth, count, stride, from, to, padded;
+  Value depth, count, stride, from, to, nextPanel, padded;
 };
 
 void PackEmitter::forPanels(Value low, Value high, llvm::function_ref<void(Value, Value)> body) {
-  Value next = panelStride(k, width, padded);
-  Value start = k.at(to, k.mul(k.divide(low, width), next));
+  Value start = k.at(to, k.mul(k.divide(low, width), nextPanel));
   k.forRange(low, high, width, start, [&](Value first, ArrayRef<Value> carried) {
     body(first, carried[0]);
-    return SmallVector<Value>{k.at(carried[0], next)};
+    return SmallVector<Value>{k.at(carried[0], nextPanel)};
   });
 }
 
@@ -127,7 +124,7 @@ void PackEmitter::copySteps(Value step, int64_t steps) {
     ahead.push_back(source(rows[u], k.mul(stride, stepsAhead)));
   forPanels(k.index(0), whole, [&](Value first, Value panel) {
     for (Value row : ahead)
-      for (int64_t i = 0; i < width; i += lineBytes / row::byteSize(format.dtype))
+      for (int64_t i = 0; i < width; i += cacheLineBytes / row::byteSize(format.dtype))
         prefetch(k, source(source(row, first), i));
     copy(first, panel, [](int64_t) { return Value(); });
   });
@@ -191,24 +188,26 @@ std::string functionName(const PackFormat &format, int64_t width) {
   return name;
 }
 
-/// The function (i64 depth, i64 count, i64 stride, ptr from, ptr to), made where it is missing.
+} // namespace
+
+FunctionType packFunctionType(KernelBuilder &k) {
+  Type i64 = k.builder().getI64Type(), pointer = k.pointerType();
+  return k.builder().getFunctionType({i64, i64, i64, pointer, pointer, i64}, {});
+}
+
 func::FuncOp packFunction(KernelBuilder &k, const PackFormat &format, int64_t width) {
   std::string name = functionName(format, width);
   if (auto existing = k.module().lookupSymbol<func::FuncOp>(name))
     return existing;
-  Type i64 = k.builder().getI64Type(), pointer = k.pointerType();
-  KernelBuilder pack(k.module(), name, k.target(),
-                     k.builder().getFunctionType({i64, i64, i64, pointer, pointer}, {}));
+  KernelBuilder pack(k.module(), name, k.target(), packFunctionType(k));
   PackEmitter(pack, format, width).emit();
   return pack.finish();
 }
 
-} // namespace
-
 void callPack(KernelBuilder &k, int64_t width, const PackSource &source, Value to) {
-  func::CallOp::create(
-      k.builder(), k.location(), packFunction(k, source.format, width),
-      ValueRange{source.depth, source.count, k.index(source.stride), source.from, to});
+  func::CallOp::create(k.builder(), k.location(), packFunction(k, source.format, width),
+                       ValueRange{source.depth, source.count, k.index(source.stride), source.from,
+                                  to, panelStride(k, width, paddedDepth(k, source.depth))});
 }
 
 } // namespace gradc::codegen

@@ -37,6 +37,9 @@ PackFormat packFormat(const GemmSpec &spec, const GemmSpec::Matrix &operand, boo
 mlir::Value loadOperand(KernelBuilder &k, const PackFormat &format, mlir::Value address,
                         mlir::Value mask);
 
+/// Bytes that one prefetch brings.
+inline constexpr int64_t cacheLineBytes = 64;
+
 /// Brings a line towards the first cache.
 void prefetch(KernelBuilder &k, mlir::Value address);
 
@@ -49,7 +52,13 @@ struct PackSource {
   mlir::Value depth, count; ///< steps, and elements of a step; both at least 1
 };
 
-/// Prints a call of the function that packs into panels of `width`.
+/// The function (i64 depth, i64 count, i64 stride, ptr from, ptr to, i64 panelStride) that packs
+/// into panels of `width`, made where it is missing. A part of an operand (some steps of every
+/// panel, a panel of its own) is packed by the same function, at the panel stride of the whole.
+mlir::func::FuncOp packFunction(KernelBuilder &k, const PackFormat &format, int64_t width);
+mlir::FunctionType packFunctionType(KernelBuilder &k);
+
+/// Prints a call of that function.
 void callPack(KernelBuilder &k, int64_t width, const PackSource &source, mlir::Value to);
 
 } // namespace gradc::codegen

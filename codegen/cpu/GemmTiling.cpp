@@ -14,13 +14,13 @@ namespace {
 int64_t ceilDiv(int64_t x, int64_t y) { return (x + y - 1) / y; }
 int64_t roundUp(int64_t x, int64_t to) { return ceilDiv(x, to) * to; }
 
-/// Whole register tiles of every target.
-constexpr int64_t rowUnit = 6, columnUnit = 64;
+/// Whole register tiles of every target: 4 x 24 and 6 x 64.
+constexpr int64_t rowUnit = 12, columnUnit = 192;
 
-/// A panel of B of this depth takes half of a first cache of 32 KiB with 16 columns.
+/// A panel of B of this depth takes three quarters of a first cache of 32 KiB with 24 columns.
 constexpr int64_t mostDepth = 256;
-/// Rows of A that fill half of a second cache of 512 KiB at that depth.
-constexpr int64_t mostBlockRows = 240;
+/// Rows of A that fill, twice, two thirds of a second cache of 512 KiB at that depth.
+constexpr int64_t mostBlockRows = 168;
 /// Bounds the packed B, which lies on the stack.
 constexpr int64_t mostColumns = 768;
 /// Bounds the sums that a task holds on the stack: with both packed operands under 2 MiB.
@@ -29,7 +29,7 @@ constexpr int64_t mostHeldSums = 224 * 1024;
 /// Tasks are as many as keep some threads busy and, of a large C, as are of this size; none is
 /// worth less work than this.
 constexpr double enoughTasks = 8, mostTasks = 64;
-constexpr double taskElements = 512 * 384, leastTaskFlops = 2e6;
+constexpr double taskElements = 512 * 576, leastTaskFlops = 2e6;
 
 int64_t wantedTasks(const GemmSpec &spec) {
   double elements = double(spec.m) * double(spec.n) * double(spec.batch);
@@ -91,7 +91,7 @@ GemmTiling gemmTiling(const GemmSpec &s) {
   double bestCost = 0;
   for (int64_t columnParts = ceilDiv(s.n, mostColumns); columnParts <= ceilDiv(s.n, columnUnit);
        ++columnParts)
-    for (int64_t rowParts = 1; rowParts <= ceilDiv(s.m, 8 * rowUnit); ++rowParts) {
+    for (int64_t rowParts = 1; rowParts <= ceilDiv(s.m, 4 * rowUnit); ++rowParts) {
       if (rowParts * columnParts > 2 * wanted && best.rows != 0)
         break;
       int64_t rows = partSize(s.m, rowParts, rowUnit);

@@ -75,8 +75,8 @@ TEST(GemmPrecision, StridedBatches) {
 TEST(GemmPrecision, ManySlicesAndTasks) {
   std::vector<GemmSpec> specs;
   for (const Types &types : allTypes)
-    specs.push_back(withTypes(makeSpec(131, 203, 777, false, true, 5), types));
-  for (const GemmSpec &spec : allTransposes(131, 203, 777, 5)) {
+    specs.push_back(withTypes(makeSpec(131, 403, 777, false, true, 5), types));
+  for (const GemmSpec &spec : allTransposes(131, 403, 777, 5)) {
     EXPECT_GE(gemmTaskCount(spec), 8);
     specs.push_back(withTypes(spec, {Dtype::bf16, Dtype::bf16, Dtype::bf16}));
   }
