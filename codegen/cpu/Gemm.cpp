@@ -5,6 +5,8 @@
 #include "codegen/cpu/GemmThin.h"
 #include "codegen/cpu/GemmTiling.h"
 
+#include "llvm/Support/MathExtras.h"
+
 using namespace mlir;
 namespace gradc::codegen {
 
@@ -13,12 +15,18 @@ namespace {
 class GemmEmitter {
 public:
   GemmEmitter(KernelBuilder &k, const GemmSpec &spec)
-      : k(k), spec(spec), tiling(gemmTiling(spec)), tile(gemmTile(k.target())) {}
+      : k(k), spec(spec), pairs(takesPairs(spec, k.target())),
+        tiling(gemmTiling(spec, stepsTogether(pairs))), tile(gemmTile(k.target())) {}
   void emit();
 
 private:
   void openTask();
   Value scratch(int64_t count, int64_t width);
+  PackFormat format(const GemmSpec::Matrix &operand, bool transposed) const {
+    PackFormat format = packFormat(spec, operand, transposed);
+    format.pairs = pairs;
+    return format;
+  }
   Value element(Value matrix, const GemmSpec::Matrix &strides, Value row, Value column);
   PackSource sourceA(Value first, Value firstRow);
   PackSource sourceB(Value first);
@@ -27,6 +35,7 @@ private:
 
   KernelBuilder &k;
   const GemmSpec &spec;
+  bool pairs;
   GemmTiling tiling;
   TileSpec tile;
   Value a, b, c;       ///< of this batch
@@ -55,7 +64,7 @@ void GemmEmitter::openTask() {
 /// Room for `count` rows of A, or columns of B, in panels.
 Value GemmEmitter::scratch(int64_t count, int64_t width) {
   int64_t panels = (count + width - 1) / width;
-  int64_t depth = (tiling.depth + k.lanes() - 1) / k.lanes() * k.lanes();
+  int64_t depth = llvm::alignTo(llvm::divideCeil(tiling.depth, stepsTogether(pairs)), k.lanes());
   return k.stack(panels * panelStride(width, depth));
 }
 
@@ -72,14 +81,14 @@ Value sizeWithin(KernelBuilder &k, Value first, Value end, int64_t most) {
 /// A block of rows of A, or the columns of B, in the slice at `first`; of no size behind the end.
 PackSource GemmEmitter::sourceA(Value first, Value firstRow) {
   bool transposed = spec.a.columnStride == 1;
-  return {packFormat(spec, spec.a, transposed), element(a, spec.a, k.add(row, firstRow), first),
+  return {format(spec.a, transposed), element(a, spec.a, k.add(row, firstRow), first),
           transposed ? spec.a.rowStride : spec.a.columnStride,
           sizeWithin(k, first, k.index(spec.k), tiling.depth),
           sizeWithin(k, firstRow, rows, tiling.blockRows)};
 }
 PackSource GemmEmitter::sourceB(Value first) {
   bool transposed = spec.b.columnStride != 1;
-  return {packFormat(spec, spec.b, transposed), element(b, spec.b, first, column),
+  return {format(spec.b, transposed), element(b, spec.b, first, column),
           transposed ? spec.b.columnStride : spec.b.rowStride,
           sizeWithin(k, first, k.index(spec.k), tiling.depth), columns};
 }

@@ -59,13 +59,14 @@ Value ceilDiv(KernelBuilder &k, Value x, int64_t y) { return k.divide(k.add(x, y
 } // namespace
 
 NextPanels::NextPanels(KernelBuilder &k, const PackArguments &source, Value to, int64_t width,
-                       Value tiles)
+                       bool pairs, Value tiles)
     : k(k), source(source),
       lines{source.from, source.strideBytes(k), source.lines(k), source.lineBytes(k)}, to(to) {
   auto ofKind = [&](Value panel, Value steps) { return k.select(source.transposed, panel, steps); };
-  stride = panelStride(k, width, paddedDepth(k, source.depth));
-  items = ofKind(ceilDiv(k, source.count, width), ceilDiv(k, source.depth, k.lanes()));
-  itemLines = ofKind(k.index(width), k.index(k.lanes()));
+  int64_t steps = k.lanes() * stepsTogether(pairs);
+  stride = panelStride(k, width, paddedDepth(k, source.depth, pairs));
+  items = ofKind(ceilDiv(k, source.count, width), ceilDiv(k, source.depth, steps));
+  itemLines = ofKind(k.index(width), k.index(steps));
   itemStride = ofKind(stride, k.index(k.lanes() * width));
   pace = arith::DivUIOp::create(k.builder(), k.location(), k.mul(items, paceUnit), tiles);
 }

@@ -46,8 +46,9 @@ struct FetchedLines {
 /// is a panel, or some steps of every panel, so that its lines are whole.
 class NextPanels {
 public:
+  /// Panels of `width`, in pairs or not.
   NextPanels(KernelBuilder &k, const PackArguments &source, mlir::Value to, int64_t width,
-             mlir::Value tiles);
+             bool pairs, mlir::Value tiles);
 
   /// What a loop over the tiles carries: the position, and the items that are packed.
   llvm::SmallVector<mlir::Value> start() { return {k.index(0), k.index(0)}; }

@@ -25,7 +25,7 @@ namespace {
 /// Prints the body of the function of blocks.
 class BlockEmitter {
 public:
-  BlockEmitter(KernelBuilder &k, row::Dtype dtype);
+  BlockEmitter(KernelBuilder &k, row::Dtype dtype, bool pairs);
   void emit();
   static SmallVector<Type> parameterTypes(KernelBuilder &k, row::Dtype dtype);
 
@@ -78,7 +78,7 @@ SmallVector<Type> BlockEmitter::parameterTypes(KernelBuilder &k, row::Dtype dtyp
   return types;
 }
 
-BlockEmitter::BlockEmitter(KernelBuilder &k, row::Dtype dtype)
+BlockEmitter::BlockEmitter(KernelBuilder &k, row::Dtype dtype, bool pairs)
     : k(k), tile(gemmTile(k.target())), tileColumns(tile.bStride), dtype(dtype),
       rows(k.parameter(0)), columns(k.parameter(1)), a(k.parameter(2)), b(k.parameter(3)),
       packsB(k.parameter(4)), c(k.parameter(5)), cStride(k.parameter(6)),
@@ -86,8 +86,9 @@ BlockEmitter::BlockEmitter(KernelBuilder &k, row::Dtype dtype)
       sourceB(PackArguments::of(k, blockParameters)),
       nextSourceA(
           PackArguments::of(k, blockParameters + static_cast<int>(PackArguments::types(k).size()))),
-      depth(paddedDepth(k, sourceB.depth)), panelStrideB(panelStride(k, tileColumns, depth)),
+      depth(paddedDepth(k, sourceB.depth, pairs)), panelStrideB(panelStride(k, tileColumns, depth)),
       partial(k.stack(tile.rows * tileColumns)) {
+  tile.pairs = pairs;
   if (isNarrow()) {
     int last = static_cast<int>(parameterTypes(k, dtype).size()) - 1;
     held = {k.parameter(last - 1), k.parameter(last)};
@@ -122,7 +123,7 @@ FetchedLines BlockEmitter::nextPanel(Value column, Value panel) {
 void BlockEmitter::emit() {
   auto tilesOf = [&](Value size, int64_t unit) { return k.divide(k.add(size, unit - 1), unit); };
   Value rowTiles = tilesOf(rows, tile.rows);
-  NextPanels ahead(k, nextSourceA, nextA, tile.rows,
+  NextPanels ahead(k, nextSourceA, nextA, tile.rows, tile.pairs,
                    k.mul(rowTiles, tilesOf(columns, tileColumns)));
   Value panelStrideA = panelStride(k, tile.rows, depth);
   auto divide = [&](Value x, Value y) -> Value {
@@ -266,15 +267,17 @@ void BlockEmitter::storePart(ArrayRef<Value> sums, const Place &place) {
   });
 }
 
-func::FuncOp blockFunction(KernelBuilder &k, row::Dtype dtype) {
+func::FuncOp blockFunction(KernelBuilder &k, row::Dtype dtype, bool pairs) {
   bool isNarrow = dtype != row::Dtype::f32;
   std::string name =
       isNarrow ? std::string("gradc.gemm_block_") + row::name(dtype) : "gradc.gemm_block";
+  if (pairs)
+    name += "_pairs";
   if (auto existing = k.module().lookupSymbol<func::FuncOp>(name))
     return existing;
   KernelBuilder block(k.module(), name, k.target(),
                       k.builder().getFunctionType(BlockEmitter::parameterTypes(k, dtype), {}));
-  BlockEmitter(block, dtype).emit();
+  BlockEmitter(block, dtype, pairs).emit();
   return block.finish();
 }
 
@@ -289,7 +292,8 @@ void callGemmBlock(KernelBuilder &k, const GemmBlock &block) {
   operands.append(PackArguments::values(k, block.nextSourceA, tile.rows));
   if (block.cDtype != row::Dtype::f32)
     operands.append({block.held.tiles, block.held.isLast});
-  func::CallOp::create(k.builder(), k.location(), blockFunction(k, block.cDtype), operands);
+  func::CallOp::create(k.builder(), k.location(),
+                       blockFunction(k, block.cDtype, block.sourceB.format.pairs), operands);
 }
 
 } // namespace gradc::codegen

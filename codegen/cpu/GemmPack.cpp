@@ -3,6 +3,7 @@
 #include "codegen/cpu/Transpose.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 #include "llvm/Support/FormatVariadic.h"
 
@@ -14,7 +15,12 @@ namespace gradc::codegen {
 Value panelStride(KernelBuilder &k, int64_t width, Value paddedDepth) {
   return k.add(k.mul(paddedDepth, width), panelGap);
 }
-Value paddedDepth(KernelBuilder &k, Value depth) { return k.roundUp(depth, k.lanes()); }
+Value paddedDepth(KernelBuilder &k, Value depth, bool pairs) {
+  return k.roundUp(pairs ? k.divide(k.add(depth, 1), 2) : depth, k.lanes());
+}
+bool takesPairs(const GemmSpec &spec, const CpuTarget &target) {
+  return target.pairsBf16 && spec.a.dtype == row::Dtype::bf16 && spec.b.dtype == row::Dtype::bf16;
+}
 
 namespace {
 
@@ -62,7 +68,7 @@ public:
   PackEmitter(KernelBuilder &k, const PackFormat &format, int64_t width)
       : k(k), format(format), width(width), depth(k.parameter(0)), count(k.parameter(1)),
         stride(k.parameter(2)), from(k.parameter(3)), to(k.parameter(4)), nextPanel(k.parameter(5)),
-        padded(paddedDepth(k, depth)) {}
+        padded(paddedDepth(k, depth, format.pairs)) {}
   void emit() { format.transposed ? emitTransposed() : emitCopy(); }
 
 private:
@@ -78,12 +84,18 @@ private:
     return k.v.elementPointer(format.dtype, base, elements);
   }
   Value load(Value address, Value mask) { return loadOperand(k, format, address, mask); }
+  int64_t together() const { return stepsTogether(format.pairs); }
+  /// A vector of a panel's step, from the row of the source at `row` and, of a pair, the next.
+  Value loadAcross(Value row, Value element, Value mask, bool wholePair);
+  /// Steps of a panel that lie along a row of the source: as many as lanes, or those of `live`
+  /// elements.
+  Value loadAlong(Value address, Value live);
   /// Calls body(first row of the panel, address of the panel) for the panels of [low, high), where
   /// low begins a panel.
   void forPanels(Value low, Value high, llvm::function_ref<void(Value, Value)> body);
-  void copySteps(Value step, int64_t steps);
+  void copySteps(Value step, int64_t steps, bool wholePairs = true);
   void zeroStep(Value step);
-  void squares(Value panel, ArrayRef<Value> rows, Value step, Value mask);
+  void squares(Value panel, ArrayRef<Value> rows, Value step, Value live);
 
   KernelBuilder &k;
   PackFormat format;
@@ -99,17 +111,43 @@ void PackEmitter::forPanels(Value low, Value high, llvm::function_ref<void(Value
   });
 }
 
+Value PackEmitter::loadAcross(Value row, Value element, Value mask, bool wholePair) {
+  Value first = load(source(row, element), mask);
+  if (!format.pairs)
+    return first;
+  Value second = wholePair ? load(source(source(row, stride), element), mask) : k.reals(0);
+  return k.v.pairBf16(first, second);
+}
+
+Value PackEmitter::loadAlong(Value address, Value live) {
+  if (!format.pairs)
+    return load(address, live ? k.v.firstLanes(live) : Value());
+  if (!live)
+    return k.load(address); // pairs lie side by side as they are
+  Value low = load(address, k.v.firstLanes(live));
+  Value high = load(source(address, k.lanes()), k.v.firstLanes(k.sub(live, k.lanes())));
+  SmallVector<int64_t> even, odd;
+  for (int64_t lane = 0; lane < k.lanes(); ++lane) {
+    even.push_back(2 * lane);
+    odd.push_back(2 * lane + 1);
+  }
+  auto elements = [&](ArrayRef<int64_t> lanes) -> Value {
+    return vector::ShuffleOp::create(k.builder(), k.location(), low, high, lanes);
+  };
+  return k.v.pairBf16(elements(even), elements(odd));
+}
+
 /// Some steps of every panel: few enough to read the rows as that many streams, enough to write
 /// whole lines of cache.
-void PackEmitter::copySteps(Value step, int64_t steps) {
+void PackEmitter::copySteps(Value step, int64_t steps, bool wholePairs) {
   SmallVector<Value> rows;
   for (int64_t u = 0; u < steps; ++u)
-    rows.push_back(source(from, k.mul(k.add(step, u), stride)));
+    rows.push_back(source(from, k.mul(k.mul(k.add(step, u), together()), stride)));
   auto copy = [&](Value first, Value panel, llvm::function_ref<Value(int64_t)> mask) {
     SmallVector<Value> values;
     for (Value row : rows)
       for (int64_t v = 0; v < vectors(); ++v)
-        values.push_back(load(source(source(row, first), v * k.lanes()), mask(v)));
+        values.push_back(loadAcross(row, k.add(first, v * k.lanes()), mask(v), wholePairs));
     Value place = k.at(panel, k.mul(step, width));
     // A vector may run into the next step's place: that is written after it.
     for (int64_t u = 0; u < steps; ++u)
@@ -143,24 +181,28 @@ void PackEmitter::zeroStep(Value step) {
 
 void PackEmitter::emitCopy() {
   constexpr int64_t unroll = 4;
-  Value whole = k.roundDown(depth, unroll);
+  Value steps = k.divide(depth, together()), whole = k.roundDown(steps, unroll);
   k.forRange(0, whole, unroll, [&](Value step) { copySteps(step, unroll); });
-  k.forRange(whole, depth, 1, [&](Value step) { copySteps(step, 1); });
-  k.forRange(depth, padded, 1, [&](Value step) { zeroStep(step); });
+  k.forRange(whole, steps, 1, [&](Value step) { copySteps(step, 1); });
+  Value end = k.divide(k.add(depth, together() - 1), together());
+  if (format.pairs)
+    k.forRange(steps, end, 1, [&](Value step) { copySteps(step, 1, /*wholePairs=*/false); });
+  k.forRange(end, padded, 1, [&](Value step) { zeroStep(step); });
 }
 
 /// As many steps as there are lanes, of one panel whose rows start at `rows`.
-void PackEmitter::squares(Value panel, ArrayRef<Value> rows, Value step, Value mask) {
+void PackEmitter::squares(Value panel, ArrayRef<Value> rows, Value step, Value live) {
   Value place = k.at(panel, k.mul(step, width));
   // Later vectors first: where one runs into the next step's place, that is written after it.
   for (int64_t v = vectors(); v-- > 0;) {
     SmallVector<Value> square(k.lanes());
     for (int64_t i = 0; i < k.lanes(); ++i)
       square[i] = i < ownLanes(v)
-                      ? load(source(rows[v * k.lanes() + i], step), mask)
+                      ? loadAlong(source(rows[v * k.lanes() + i], k.mul(step, together())), live)
                       : Value(LLVM::PoisonOp::create(k.builder(), k.location(), k.vectorType()));
     for (int64_t i = 0; i < ownLanes(v); ++i) // the same of the next panel
-      prefetch(k, source(source(rows[v * k.lanes() + i], step), k.mul(stride, width)));
+      prefetch(k, source(source(rows[v * k.lanes() + i], k.mul(step, together())),
+                         k.mul(stride, width)));
     transposeSquare(k, square);
     for (int64_t u = 0; u < k.lanes(); ++u)
       k.store(square[u], k.at(place, u * width + v * k.lanes()));
@@ -168,14 +210,14 @@ void PackEmitter::squares(Value panel, ArrayRef<Value> rows, Value step, Value m
 }
 
 void PackEmitter::emitTransposed() {
-  Value whole = k.roundDown(depth, k.lanes()), last = k.sub(count, 1);
+  Value whole = k.roundDown(k.divide(depth, together()), k.lanes()), last = k.sub(count, 1);
+  Value rest = k.sub(depth, k.mul(whole, together()));
   forPanels(k.index(0), count, [&](Value first, Value panel) {
     SmallVector<Value> rows;
     for (int64_t i = 0; i < width; ++i)
       rows.push_back(source(from, k.mul(k.minimum(k.add(first, i), last), stride)));
     k.forRange(0, whole, k.lanes(), [&](Value step) { squares(panel, rows, step, {}); });
-    k.ifTrue(k.less(whole, depth),
-             [&] { squares(panel, rows, whole, k.v.firstLanes(k.sub(depth, whole))); });
+    k.ifTrue(k.less(k.index(0), rest), [&] { squares(panel, rows, whole, rest); });
   });
 }
 
@@ -183,6 +225,8 @@ std::string functionName(const PackFormat &format, int64_t width) {
   std::string name = llvm::formatv("gradc.gemm_pack_{0}_{1}", row::name(format.dtype), width);
   if (format.rounding == InputRounding::tf32)
     name += "_tf32";
+  if (format.pairs)
+    name += "_pairs";
   if (format.transposed)
     name += "_transposed";
   return name;
@@ -205,9 +249,10 @@ func::FuncOp packFunction(KernelBuilder &k, const PackFormat &format, int64_t wi
 }
 
 void callPack(KernelBuilder &k, int64_t width, const PackSource &source, Value to) {
-  func::CallOp::create(k.builder(), k.location(), packFunction(k, source.format, width),
-                       ValueRange{source.depth, source.count, k.index(source.stride), source.from,
-                                  to, panelStride(k, width, paddedDepth(k, source.depth))});
+  func::CallOp::create(
+      k.builder(), k.location(), packFunction(k, source.format, width),
+      ValueRange{source.depth, source.count, k.index(source.stride), source.from, to,
+                 panelStride(k, width, paddedDepth(k, source.depth, source.format.pairs))});
 }
 
 } // namespace gradc::codegen

@@ -3,7 +3,9 @@
 //
 //     panel p at p * panelStride(w, depth), element (step, i) at step * w + i
 //
-// The depth is padded with zeros to a multiple of the lanes. Rows that do not exist hold anything.
+// Of `pairs`, an element is two bf16 in 32 bits, of two steps of the depth: a panel has half as
+// many steps then. The depth is padded with zeros to a multiple of the lanes. Rows that do not
+// exist hold anything.
 #pragma once
 
 #include "codegen/cpu/Gemm.h"
@@ -21,15 +23,22 @@ inline int64_t panelStride(int64_t width, int64_t paddedDepth) {
 }
 mlir::Value panelStride(KernelBuilder &k, int64_t width, mlir::Value paddedDepth);
 
-/// The depth as it is packed.
-mlir::Value paddedDepth(KernelBuilder &k, mlir::Value depth);
+/// Steps of the depth in one of a panel.
+inline int64_t stepsTogether(bool pairs) { return pairs ? 2 : 1; }
+
+/// The steps of a panel.
+mlir::Value paddedDepth(KernelBuilder &k, mlir::Value depth, bool pairs);
 
 /// How an operand is stored, and to what it is rounded: what tells packing functions apart.
 struct PackFormat {
   bool transposed;
   row::Dtype dtype;
   InputRounding rounding;
+  bool pairs = false; ///< of bf16
 };
+
+/// Whether the operands are packed in pairs.
+bool takesPairs(const GemmSpec &spec, const CpuTarget &target);
 
 PackFormat packFormat(const GemmSpec &spec, const GemmSpec::Matrix &operand, bool transposed);
 

@@ -85,7 +85,7 @@ static double costOf(const GemmTiling &cut, int64_t batch, int64_t wanted) {
   return cost;
 }
 
-GemmTiling gemmTiling(const GemmSpec &s) {
+GemmTiling gemmTiling(const GemmSpec &s, int64_t stepsTogether) {
   int64_t wanted = wantedTasks(s);
   GemmTiling best{};
   double bestCost = 0;
@@ -105,7 +105,7 @@ GemmTiling gemmTiling(const GemmSpec &s) {
         bestCost = cost;
       }
     }
-  best.depth = partSize(s.k, ceilDiv(s.k, mostDepth), 16);
+  best.depth = partSize(s.k, ceilDiv(s.k, mostDepth * stepsTogether), 16 * stepsTogether);
   best.blockRows = partSize(best.rows, ceilDiv(best.rows, mostBlockRows), rowUnit);
   return best;
 }

@@ -12,7 +12,8 @@ struct GemmTiling {
   int64_t blockRows;             ///< rows of A that are packed at a time
 };
 
-GemmTiling gemmTiling(const GemmSpec &spec);
+/// A slice holds a bounded number of a panel's steps, each of so many `stepsTogether` of the depth.
+GemmTiling gemmTiling(const GemmSpec &spec, int64_t stepsTogether = 1);
 
 /// Whether a task holds its sums in f32 on the stack from slice to slice, because C is narrow:
 /// rows * columns of them.

@@ -55,7 +55,7 @@ void emitStep(KernelBuilder &k, const TileSpec &spec, Carried &carried, int64_t 
     Value x = k.v.splat(k.loadFloat(k.at(carried.a, offset)));
     for (int64_t j = 0; j < spec.vectors; ++j) {
       Value &sum = carried.sums[i * spec.vectors + j];
-      sum = k.v.fma(x, row[j], sum);
+      sum = spec.pairs ? k.v.dotBf16(x, row[j], sum) : k.v.fma(x, row[j], sum);
     }
   }
 }
@@ -92,9 +92,10 @@ SmallVector<Value> emitTileSums(KernelBuilder &k, const TileSpec &spec,
 
 func::FuncOp tileFunction(KernelBuilder &k, const TileSpec &spec) {
   std::string name =
-      llvm::formatv("gradc.tile_{0}x{1}x{2}_{3}{4}_b{5}_c{6}{7}_u{8}", spec.rows, spec.vectors,
+      llvm::formatv("gradc.tile_{0}x{1}x{2}_{3}{4}_b{5}_c{6}{7}_u{8}{9}", spec.rows, spec.vectors,
                     k.lanes(), spec.aTransposed ? "t" : "r", spec.aStride, spec.bStride,
-                    spec.cStride, spec.accumulate ? "_add" : "", spec.depthUnit)
+                    spec.cStride, spec.accumulate ? "_add" : "", spec.depthUnit,
+                    spec.pairs ? "_pairs" : "")
           .str();
   if (auto existing = k.module().lookupSymbol<func::FuncOp>(name))
     return existing;

@@ -23,6 +23,7 @@ struct TileSpec {
   int64_t cStride = 0;               ///< element (i, j) of C is c[i * cStride + j]
   bool accumulate = false;           ///< C += A B, else C = A B
   int64_t depthUnit = tileDepthUnit; ///< the depth is a multiple of this
+  bool pairs = false; ///< elements of A and B are pairs of bf16 in 32 bits, two steps of the depth
 };
 
 /// Vectors of the widest tile.

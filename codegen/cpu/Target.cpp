@@ -23,6 +23,7 @@ CpuTarget CpuTarget::host() {
   else if (has("avx2") && has("fma"))
     target.vectorBits = 256;
   target.hasBf16 = target.vectorBits == 512 && has("avx512bf16");
+  target.pairsBf16 = target.hasBf16;
   return target;
 }
 

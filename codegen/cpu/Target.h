@@ -12,6 +12,9 @@ struct CpuTarget {
   std::string features;     ///< LLVM's list, e.g. +avx512f,+avx2
   int64_t vectorBits = 128; ///< widest registers worth using: 512, 256 or 128
   bool hasBf16 = false;     ///< avx512_bf16: conversions and dot products of bf16
+  /// Products of bf16 sum up two steps of the depth at a time, by the instruction where there is
+  /// one, else by two multiply-adds.
+  bool pairsBf16 = false;
 
   int64_t f32Lanes() const { return vectorBits / 32; }
 

@@ -60,6 +60,43 @@ Value Vectors::fma(Value x, Value y, Value z) const {
   return LLVM::FMAOp::create(builder, loc, x.getType(), ValueRange{x, y, z});
 }
 
+static Value bitsOf(const Vectors &v, Value x) {
+  return arith::BitcastOp::create(v.builder, v.loc, v.shapedAs(v.i32, x), x);
+}
+static Value floatOf(const Vectors &v, Value bits) {
+  return arith::BitcastOp::create(v.builder, v.loc, v.shapedAs(v.f32, bits), bits);
+}
+
+Value Vectors::pairBf16(Value first, Value second) const {
+  Value low = bitsOf(*this, first);
+  low = arith::ShRUIOp::create(builder, loc, low, constant(low.getType(), 16));
+  return floatOf(*this, arith::OrIOp::create(builder, loc, low, bitsOf(*this, second)));
+}
+
+Value Vectors::dotBf16(Value x, Value y, Value sum) const {
+  if (hasBf16 && lanes == 16) {
+    auto pairs = [&](Value words) -> Value {
+      Type type = VectorType::get({2 * lanes}, builder.getBF16Type());
+      return LLVM::BitcastOp::create(builder, loc, type, words);
+    };
+    return LLVM::CallIntrinsicOp::create(builder, loc, sum.getType(),
+                                         builder.getStringAttr("llvm.x86.avx512bf16.dpbf16ps.512"),
+                                         ValueRange{sum, pairs(x), pairs(y)})
+        .getResults();
+  }
+  auto second = [&](Value words) {
+    Value bits = bitsOf(*this, words);
+    Value mask = constant(bits.getType(), -65536.0);
+    return floatOf(*this, arith::AndIOp::create(builder, loc, bits, mask));
+  };
+  auto first = [&](Value words) {
+    Value bits = bitsOf(*this, words);
+    Value sixteen = constant(bits.getType(), 16);
+    return floatOf(*this, arith::ShLIOp::create(builder, loc, bits, sixteen));
+  };
+  return fma(first(x), first(y), fma(second(x), second(y), sum));
+}
+
 Value Vectors::maximum(Value x, Value y) const {
   // Without signed zeros this is three instructions on x86 instead of seven.
   return arith::MaximumFOp::create(builder, loc, x, y, arith::FastMathFlags::nsz);

@@ -40,6 +40,10 @@ public:
   mlir::Value div(mlir::Value x, mlir::Value y) const;
   /// x * y + z, fused where the target can.
   mlir::Value fma(mlir::Value x, mlir::Value y, mlir::Value z) const;
+  // Two bf16 in each 32 bits, the first in the lower half; their type is that of f32.
+  mlir::Value pairBf16(mlir::Value first, mlir::Value second) const; ///< of f32 that are bf16
+  /// sum + second halves' product + first halves' product.
+  mlir::Value dotBf16(mlir::Value x, mlir::Value y, mlir::Value sum) const;
   /// NaN when either is NaN; the sign of a zero is not defined.
   mlir::Value maximum(mlir::Value x, mlir::Value y) const;
   mlir::Value minimum(mlir::Value x, mlir::Value y) const;

@@ -160,7 +160,8 @@ void checkProducts(const std::vector<GemmSpec> &specs, const CpuTarget &target) 
   ASSERT_TRUE(kernel);
   for (size_t i = 0; i < specs.size(); ++i) {
     const GemmSpec &spec = specs[i];
-    SCOPED_TRACE(describe(spec) + ", vectors of " + std::to_string(target.vectorBits) + " bits");
+    SCOPED_TRACE(describe(spec) + ", vectors of " + std::to_string(target.vectorBits) + " bits" +
+                 (target.pairsBf16 ? ", pairs of bf16" : ""));
     EXPECT_EQ(verify(spec), "");
     GemmProblem problem(spec);
     std::vector<float> c = problem.run(kernel, i, false), again = problem.run(kernel, i, true);
@@ -175,6 +176,11 @@ std::vector<CpuTarget> gemmTargets() {
   if (targets.front().vectorBits < 512) {
     targets.push_back(targets.front());
     targets.back().vectorBits = 512;
+  }
+  size_t own = targets.size();
+  for (size_t i = 0; i < own; ++i) {
+    targets.push_back(targets[i]);
+    targets.back().pairsBf16 = !targets[i].pairsBf16;
   }
   return targets;
 }

@@ -3,7 +3,13 @@
 #include "tests/numerics/Elements.h"
 #include "tests/numerics/GemmHarness.h"
 
+#include "codegen/cpu/ObjectFile.h"
 #include "ir/row/Evaluate.h"
+
+#include "llvm/IR/LLVMContext.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/FileUtilities.h"
 
 #include <gtest/gtest.h>
 
@@ -82,6 +88,42 @@ TEST(GemmPrecision, ManySlicesAndTasks) {
   }
   for (const CpuTarget &target : hostTargets())
     checkProducts(specs, target);
+}
+
+/// Depths of odd length end in half a pair; several slices begin with a whole one.
+TEST(GemmPrecision, PairsOfBf16) {
+  std::vector<GemmSpec> specs;
+  for (int64_t depth : {1, 31, 1101})
+    for (const GemmSpec &spec : allTransposes(37, 53, depth))
+      for (Dtype c : {Dtype::f32, Dtype::bf16})
+        specs.push_back(withTypes(spec, {Dtype::bf16, Dtype::bf16, c}));
+  for (const CpuTarget &target : gemmTargets())
+    checkProducts(specs, target);
+}
+
+/// The instruction itself runs only where there is one; that it is asked for, and taken by LLVM,
+/// shows everywhere.
+TEST(GemmPrecision, PairsOfBf16AsAnInstruction) {
+  CpuTarget target = CpuTarget::host();
+  target.cpu = "znver5";
+  target.features = "";
+  target.vectorBits = 512;
+  target.hasBf16 = target.pairsBf16 = true;
+  mlir::MLIRContext context;
+  loadKernelDialects(context);
+  mlir::OwningOpRef<mlir::ModuleOp> module =
+      mlir::ModuleOp::create(mlir::UnknownLoc::get(&context));
+  emitGemm(*module, "product", withTypes(makeSpec(64, 96, 128, false, true), allTypes[1]), target);
+  llvm::LLVMContext llvmContext;
+  auto lowered = lowerToLlvmIr(*module, target, llvmContext);
+  ASSERT_TRUE(bool(lowered)) << llvm::toString(lowered.takeError());
+  EXPECT_NE((*lowered)->getFunction("llvm.x86.avx512bf16.dpbf16ps.512"), nullptr);
+  llvm::SmallString<128> path;
+  ASSERT_FALSE(llvm::sys::fs::createTemporaryFile("product", "o", path));
+  llvm::FileRemover remover(path);
+  module = mlir::ModuleOp::create(mlir::UnknownLoc::get(&context));
+  emitGemm(*module, "product", withTypes(makeSpec(64, 96, 128, false, true), allTypes[1]), target);
+  EXPECT_EQ(llvm::toString(writeObjectFile(*module, target, path.str().str())), "");
 }
 
 TEST(GemmPrecision, AccumulatesInF32) {
