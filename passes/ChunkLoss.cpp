@@ -134,7 +134,8 @@ private:
     SmallVector<std::string> lines;
     getOperation().walk([&](CrossEntropyOp op) {
       RowSpace logits = rowSpaceOf(op.getLogits().getType());
-      lines.push_back(shapeOf(logits) + " whole: they are more than a matrix product's result");
+      lines.push_back(shapeOf(logits) +
+                      " whole: no product of its operands' type that the loss alone reads");
     });
     getOperation().walk([&](Operation *op) {
       llvm::TypeSwitch<Operation *>(op).Case<LinearCrossEntropyOp, LinearCrossEntropyGradOp>(

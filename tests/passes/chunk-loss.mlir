@@ -72,7 +72,7 @@ func.func @narrow(%g: tensor<6x1xf32>, %x: tensor<6x5xbf16>, %w: tensor<9x5xbf16
 
 // Other logits stay as they are.
 // CHECK-LABEL: func.func @whole(
-// CHECK-SAME: logits 7 x 9 whole: they are more than a matrix product's result
+// CHECK-SAME: logits 7 x 9 whole: no product of its operands' type that the loss alone reads
 // CHECK-NOT: nn.slice
 func.func @whole(%l: tensor<7x9xf32>, %t: tensor<7xi32>) -> tensor<7x1xf32> {
   %loss, %lse = nn.cross_entropy %l, %t : tensor<7x9xf32>, tensor<7xi32> -> tensor<7x1xf32>, tensor<7x1xf32>
