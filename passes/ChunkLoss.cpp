@@ -146,7 +146,8 @@ private:
             ChunkBuilder(loss, chunks).expand(loss);
           });
     });
-    explain(getOperation(), "loss", lines);
+    if (!lines.empty())
+      explain(getOperation(), "loss", lines);
   }
 
   Chunks chunksOf(RowSpace logits) const {

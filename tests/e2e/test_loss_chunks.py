@@ -158,6 +158,11 @@ class LossChunks(Case):
                 done = run(GRADC, "plan", self.models["tied"], f"--loss-chunk={rows}", expect=1)
                 self.assertIn("--loss-chunk", done.stderr)
 
+    def test_chunks_beyond_counting_are_refused(self):
+        model = model_with("chunks-long", n_positions=4096)
+        done = run(GRADC, "plan", model, "--seq", 4096, "--loss-chunk", 3, expect=1)
+        self.assertIn("give 4 or more", done.stderr)
+
     def test_a_module_keeps_its_chunks(self):
         module, out = fresh("chunks.mlir"), fresh("chunks.out")
         run(GRADC, "compile", self.models["tied"], *SHAPE, "--loss-chunk", 13, "--compile-to",

@@ -12,6 +12,7 @@
 #include "llvm/IR/Module.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/MathExtras.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -167,7 +168,8 @@ Failure Compiler::resume() {
     return {Exit::userError, request.model + ": was compiled for --micro-batch " +
                                  std::to_string(model.info.microBatch) + " --seq " +
                                  std::to_string(model.info.seq) + "; leave both out"};
-  return restoreFlags();
+  Failure failure = restoreFlags();
+  return failure ? failure : checkLossChunk();
 }
 
 Failure Compiler::import() {
@@ -175,7 +177,20 @@ Failure Compiler::import() {
   if (!imported)
     return {Exit::userError, oneLine(imported.takeError())};
   model = std::move(*imported);
-  return {};
+  return checkLossChunk();
+}
+
+/// Each chunk is a few commands of the step: too small ones would take the compiler for ever.
+Failure Compiler::checkLossChunk() const {
+  constexpr int64_t mostChunks = 1024;
+  int64_t rows = request.passes.lossChunk, tokens = model.info.microBatch * model.info.seq;
+  int64_t least = llvm::divideCeilSigned(tokens, mostChunks);
+  if (rows <= 0 || rows >= least)
+    return {};
+  return {Exit::userError, "--loss-chunk " + std::to_string(rows) + " cuts the " +
+                               std::to_string(tokens) + " tokens of a microbatch into more than " +
+                               std::to_string(mostChunks) + " chunks; give " +
+                               std::to_string(least) + " or more"};
 }
 
 Failure Compiler::runPasses(Phase phase) {
