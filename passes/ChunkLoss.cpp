@@ -103,10 +103,10 @@ public:
                                      scores, targets, forward.getLse());
       inputGradients.push_back(MatmulOp::create(
           builder, loc, cast<RankedTensorType>(input.getType()).clone(inputSums), gradient,
-          op.getWeight(), Value(), /*transposeLhs=*/false, !transposed, op.getTf32()));
+          op.getWeight(), Value(), /*transpose_lhs=*/false, !transposed, op.getTf32()));
       Value left = transposed ? gradient : input, right = transposed ? input : gradient;
       weightGradient = MatmulOp::create(builder, loc, sums, left, right, weightGradient,
-                                        /*transposeLhs=*/true, false, op.getTf32());
+                                        /*transpose_lhs=*/true, false, op.getTf32());
     }
     op.getInputGradient().replaceAllUsesWith(join(inputGradients, op.getInputGradient().getType()));
     op.getWeightGradient().replaceAllUsesWith(

@@ -10,7 +10,7 @@ from harness import (GOLDENS, GRADC, SOURCE, WORK, Case, compile_model, fresh, m
 
 ROWS, VOCAB = 2 * 19, 97
 SHAPE = ("--micro-batch", 2, "--seq", 19)
-SIZES = (19, 7, 1, 1000)  # equal chunks, a smaller last one, single rows, more rows than there are
+SIZES = (19, 7, 1)  # equal chunks, a smaller last one, single rows
 # Sums of the weight's gradient in another order, in f32: 2^-24 an addition, of which a few hundred.
 ROUNDING = 2e-6
 
@@ -73,7 +73,6 @@ class LossChunks(Case):
 
     def test_accumulation(self):
         self.check("tied", "--grad-accum", 3, sizes=(7,))
-        self.check("untied", "--grad-accum", 3, sizes=(7,))
 
     def test_unfused(self):
         self.check("untied", "--fuse", "off", sizes=(13,))
