@@ -14,6 +14,7 @@ struct CompileFlags {
   bool fuse = true;
   std::string recompute = "none"; ///< none, cheap, full or auto
   std::string precision = "fp32"; ///< fp32, tf32, bf16 or fp16
+  std::string lossChunk = "auto"; ///< rows of a chunk, 0 for all, or auto
 };
 
 /// Memory by kind in bytes, as printed and as the metadata has it.

@@ -2,6 +2,8 @@
 #include "ir/Explanation.h"
 
 #include "mlir/IR/Builders.h"
+#include "llvm/Support/Format.h"
+#include "llvm/Support/raw_ostream.h"
 
 using namespace mlir;
 
@@ -33,6 +35,12 @@ void copyExplanation(Operation *from, Operation *to, StringRef topic) {
   if (auto topics = from->getAttrOfType<DictionaryAttr>(attribute))
     if (Attribute lines = topics.get(topic))
       set(to, topic, lines);
+}
+
+std::string mebibytes(int64_t bytes) {
+  std::string text;
+  llvm::raw_string_ostream(text) << llvm::format("%.2f MiB", static_cast<double>(bytes) / 0x1p20);
+  return text;
 }
 
 SmallVector<std::string> Tally::lines() const {

@@ -22,6 +22,9 @@ void forEachExplanation(
 /// Copies a topic from one holder to another, where it has it.
 void copyExplanation(mlir::Operation *from, mlir::Operation *to, llvm::StringRef topic);
 
+/// "49.12 MiB", as such lines have sizes.
+std::string mebibytes(int64_t bytes);
+
 /// Lines of which many are equal, as one line each: "12 x …", in the order of their first.
 class Tally {
 public:

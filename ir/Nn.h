@@ -64,6 +64,10 @@ mlir::Value sumToType(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value 
 /// and targets or position), or five where the random numbers' seed, step and first row follow.
 unsigned inputCount(mlir::FunctionType function);
 
+/// `value` in another element type; itself where it is of that type already.
+mlir::Value castTo(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value value,
+                   mlir::Type elementType);
+
 /// A splat constant of `type`.
 mlir::Value splat(mlir::OpBuilder &builder, mlir::Location loc, mlir::Type type, double value);
 

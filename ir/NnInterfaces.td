@@ -49,6 +49,8 @@ def PrecisionOpInterface : OpInterface<"PrecisionOpInterface"> {
       "bool", "takesNarrow", (ins "unsigned":$operand), [{}], [{ return false; }]>,
     InterfaceMethod<"Makes the op round its inputs to tf32 as it reads them; for class `low`.",
       "void", "roundInputs", (ins), [{}], [{ return; }]>,
+    InterfaceMethod<"Whether an op of class `low` gives fp32 all the same.",
+      "bool", "givesFull", (ins), [{}], [{ return false; }]>,
   ];
 }
 
@@ -91,9 +93,10 @@ def FusionOpInterface : OpInterface<"FusionOpInterface"> {
     InterfaceMethod<"Whether operand (or result, where isResult) may be a slice of a wider matrix: "
                     "rows contiguous, with a row stride of its own.",
       "bool", "takesRowStride", (ins "unsigned":$index, "bool":$isResult), [{}], [{ return false; }]>,
-    InterfaceMethod<"Makes the op add `addend` to its result as it writes it, when it can and does not "
-                    "do so already; says whether it did.",
-      "bool", "absorbSum", (ins "::mlir::Value":$addend), [{}], [{ return false; }]>,
+    InterfaceMethod<"Makes the op add `addend` to the given result as it writes it, when it can and does "
+                    "not do so already; says whether it did.",
+      "bool", "absorbSum", (ins "unsigned":$result, "::mlir::Value":$addend), [{}],
+      [{ return false; }]>,
   ];
 }
 

@@ -16,34 +16,37 @@ def Nn_ReshapeOp : Nn_ViewOp<"reshape"> {
 }
 
 def Nn_SliceOp : Nn_ViewOp<"slice"> {
-  let summary = "A range of columns";
+  let summary = "A range of columns or rows";
   let description = [{
-    Columns offset … offset + size of the last dimension, size being the result's.
+    Columns offset … offset + size of the last dimension, size being the result's; with `row` rows,
+    entries of the first dimension.
 
     ```mlir
     %q = nn.slice %qkv at 0 : tensor<8x192xf32> to tensor<8x64xf32>
+    %x1 = nn.slice %x at row 4 : tensor<8x64xf32> to tensor<4x64xf32>
     ```
   }];
-  let arguments = (ins Nn_Float:$input, I64Attr:$offset);
-  let results = (outs Nn_Float:$result);
-  let assemblyFormat = "$input `at` $offset attr-dict `:` type($input) `to` type($result)";
+  let arguments = (ins Nn_Tensor:$input, I64Attr:$offset, UnitAttr:$rows);
+  let results = (outs Nn_Tensor:$result);
+  let assemblyFormat = "$input `at` (`row` $rows^)? $offset attr-dict `:` type($input) `to` type($result)";
   let hasVerifier = 1;
   let hasFolder = 1;
 }
 
 def Nn_ConcatOp : Nn_ViewOp<"concat"> {
-  let summary = "Matrices side by side";
+  let summary = "Matrices side by side, or one below the other";
   let description = [{
-    Columns of the operands, in order. Operands whose producers can write with a row stride are
-    written in place; the rest are copied.
+    Columns of the operands, in order; with `rows` their rows, entries of the first dimension.
+    Operands whose producers can write with a row stride, which rows do not need, are written in
+    place; the rest are copied.
 
     ```mlir
     %dqkv = nn.concat %dq, %dk, %dv : tensor<8x64xf32>, tensor<8x64xf32>, tensor<8x64xf32> to tensor<8x192xf32>
     ```
   }];
-  let arguments = (ins Variadic<Nn_Float>:$inputs);
+  let arguments = (ins Variadic<Nn_Float>:$inputs, UnitAttr:$rows);
   let results = (outs Nn_Float:$result);
-  let assemblyFormat = "$inputs attr-dict `:` type($inputs) `to` type($result)";
+  let assemblyFormat = "$inputs (`rows` $rows^)? attr-dict `:` type($inputs) `to` type($result)";
   let hasVerifier = 1;
   let hasFolder = 1;
 }

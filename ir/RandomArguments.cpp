@@ -45,6 +45,12 @@ std::optional<Interval> requiredBy(OpOperand &use) {
       .Case([&](CrossEntropyGradOp op) {
         return pick({{}, {}, targetsBelow(rowSpaceOf(op.getLogits().getType()).columns)});
       })
+      .Case([&](LinearCrossEntropyOp op) {
+        return pick({{}, {}, targetsBelow(op.getLogitsSpace().columns)});
+      })
+      .Case([&](LinearCrossEntropyGradOp op) {
+        return pick({{}, {}, {}, targetsBelow(op.getLogitsSpace().columns)});
+      })
       .Case([&](CountValidOp) { return pick({Interval{-1, 4}}); })
       .Case<LogOp, SqrtOp>([&](auto) { return pick({positive}); })
       .Case([&](DivOp) { return pick({{}, positive}); })

@@ -41,7 +41,9 @@ struct AbsorbSum : OpRewritePattern<AddOp> {
     if (!source && !isa<MicrobatchesOp>(cast<BlockArgument>(addend).getOwner()->getParentOp()))
       return failure(); // a function's argument is not ours to overwrite
     bool absorbed = false;
-    rewriter.modifyOpInPlace(producer, [&] { absorbed = fusion.absorbSum(addend); });
+    rewriter.modifyOpInPlace(producer, [&] {
+      absorbed = fusion.absorbSum(cast<OpResult>(sum).getResultNumber(), addend);
+    });
     if (!absorbed)
       return failure();
     rewriter.replaceOp(op, sum);

@@ -23,6 +23,21 @@ def PrecisionPass : Pass<"precision", "::mlir::ModuleOp"> {
   let dependentDialects = ["::gradc::nn::NnDialect"];
 }
 
+def JoinLossPass : Pass<"join-loss", "::mlir::func::FuncOp"> {
+  let summary = "Makes one op of the head's matrix product and the cross-entropy that reads it";
+  let description = [{
+    Where nothing else reads the logits, so that they need not exist all at once (chunk-loss).
+
+    ```mlir
+    %logits = nn.matmul %x, %w transpose_rhs : …
+    %loss, %lse = nn.cross_entropy %logits, %targets : …
+    // becomes
+    %loss = nn.linear_cross_entropy %x, %w, %targets transpose_weight : …
+    ```
+  }];
+  let dependentDialects = ["::gradc::nn::NnDialect"];
+}
+
 def AutodiffPass : Pass<"autodiff", "::mlir::ModuleOp"> {
   let summary = "Builds the backward of @loss";
   let description = [{
@@ -99,6 +114,34 @@ def AbsorbSumsPass : Pass<"absorb-sums", "::mlir::func::FuncOp"> {
     %2 = nn.matmul %x, %dy transpose_lhs acc %g : …
     ```
   }];
+  let dependentDialects = ["::gradc::nn::NnDialect"];
+}
+
+def ChunkLossPass : Pass<"chunk-loss", "::mlir::func::FuncOp"> {
+  let summary = "Computes logits, loss and their gradients a chunk of rows at a time";
+  let description = [{
+    Replaces `nn.linear_cross_entropy` and its gradient by plain ops for each chunk of rows: the
+    chunk's logits, their loss, the logits' gradient (in place), its rows of the input's gradient
+    (written into the whole) and its share of the weight's (added to the chunks' before it). So one
+    chunk's logits are all that is alive at a time. How many there are and why stands in the
+    function's `nn.explain`.
+
+    ```mlir
+    %dx, %dw, %loss = nn.linear_cross_entropy_grad %g, %x, %w, %targets : …
+    // becomes, with two chunks
+    %x0 = nn.slice %x at row 0 : tensor<8x64xf32> to tensor<4x64xf32>
+    %logits0 = nn.matmul %x0, %w : …
+    %loss0, %lse0 = nn.cross_entropy %logits0, %targets0 : …
+    %d0 = nn.cross_entropy_grad %g0, %logits0, %targets0, %lse0 : …
+    %dx0 = nn.matmul %d0, %w transpose_rhs : …
+    %dw0 = nn.matmul %x0, %d0 transpose_lhs : …
+    … and with %x1, %dw1 = nn.matmul %x1, %d1 transpose_lhs acc %dw0 : …
+    %dx = nn.concat %dx0, %dx1 rows : …
+    ```
+  }];
+  let options = [
+    Option<"rows", "rows", "int64_t", "-1",
+           "rows of a chunk; 0: all in one; -1: as many as keep a chunk's logits within 64 MiB">];
   let dependentDialects = ["::gradc::nn::NnDialect"];
 }
 

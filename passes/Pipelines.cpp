@@ -14,6 +14,7 @@ llvm::ArrayRef<PhaseInfo> gradc::phases() {
       {Phase::autodiff, "autodiff", "the backward of the loss"},
       {Phase::recompute, "recompute", "what the backward computes again instead of keeping"},
       {Phase::trainingStep, "train-step", "accumulation, clipping and the optimizer in one graph"},
+      {Phase::chunkLoss, "chunk-loss", "logits and loss a chunk of rows at a time"},
       {Phase::fusion, "fusion", "clusters of row ops, each one kernel"},
       {Phase::schedule, "schedule", "the order of the commands"},
       {Phase::memoryPlan, "memory-plan", "every buffer placed; the step as exec commands"},
@@ -41,6 +42,7 @@ void gradc::buildPhase(Phase phase, mlir::OpPassManager &passes, const Options &
     break;
   }
   case Phase::autodiff:
+    passes.addNestedPass<FuncOp>(createJoinLossPass());
     passes.addPass(createAutodiffPass());
     passes.addPass(mlir::createCanonicalizerPass());
     break;
@@ -60,6 +62,12 @@ void gradc::buildPhase(Phase phase, mlir::OpPassManager &passes, const Options &
     passes.addPass(mlir::createCSEPass());
     passes.addPass(mlir::createCanonicalizerPass());
     passes.addNestedPass<FuncOp>(createAbsorbSumsPass());
+    break;
+  }
+  case Phase::chunkLoss: {
+    ChunkLossPassOptions chunks;
+    chunks.rows = options.lossChunk;
+    passes.addNestedPass<FuncOp>(createChunkLossPass(chunks));
     break;
   }
   case Phase::fusion: {

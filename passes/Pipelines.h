@@ -20,6 +20,7 @@ enum class Phase {
   autodiff,
   recompute,
   trainingStep,
+  chunkLoss,
   fusion,
   schedule,
   memoryPlan,
@@ -42,6 +43,7 @@ struct Options {
   std::string optimizer = "adamw";
   int64_t gradAccum = 1;
   bool fuse = true;
+  int64_t lossChunk = -1;         ///< rows whose logits are computed at a time; see ChunkLossPass
   std::string precision = "fp32"; ///< fp32, tf32, bf16 or fp16
   std::string recompute = "none"; ///< none, cheap or full
   int recomputeLevel = -1;        ///< instead of a mode, where not negative; see RecomputePass

@@ -44,7 +44,8 @@ private:
       for (OpOperand &operand : op->getOpOperands())
         if (isFloat(operand.get()))
           setType(operand, low);
-      setResult(op, low);
+      if (!op.givesFull())
+        setResult(op, low);
       return;
     case PrecisionClass::follow:
       follow(op);

@@ -3,10 +3,12 @@
 
 namespace gradc {
 #define GEN_PASS_REGISTRATION_PRECISIONPASS
+#define GEN_PASS_REGISTRATION_JOINLOSSPASS
 #define GEN_PASS_REGISTRATION_AUTODIFFPASS
 #define GEN_PASS_REGISTRATION_RECOMPUTEPASS
 #define GEN_PASS_REGISTRATION_TRAININGSTEPPASS
 #define GEN_PASS_REGISTRATION_ABSORBSUMSPASS
+#define GEN_PASS_REGISTRATION_CHUNKLOSSPASS
 #define GEN_PASS_REGISTRATION_FUSIONPASS
 #define GEN_PASS_REGISTRATION_SCHEDULEPASS
 #include "passes/Passes.h.inc"
@@ -14,10 +16,12 @@ namespace gradc {
 
 void gradc::registerPasses(const KernelLibrary &library) {
   registerPrecisionPass();
+  registerJoinLossPass();
   registerAutodiffPass();
   registerRecomputePass();
   registerTrainingStepPass();
   registerAbsorbSumsPass();
+  registerChunkLossPass();
   registerFusionPass();
   registerSchedulePass();
   mlir::registerPass([&library] { return createMemoryPlanPass(library); });

@@ -1,24 +1,11 @@
 // Reference values of cross-entropy and its gradient.
-#include "ir/Nn.h"
+#include "ir/evaluate/Targets.h"
 
 #include <algorithm>
 #include <cmath>
 
 using namespace mlir;
 using namespace gradc::nn;
-
-namespace {
-
-/// Reports a target beyond the last column.
-LogicalResult checkTargets(Operation *op, const HostTensor &targets, int64_t columns) {
-  for (int64_t r = 0; r < targets.size(); ++r)
-    if (targets[r] >= static_cast<double>(columns))
-      return op->emitOpError("expected targets below ")
-             << columns << ", got: " << static_cast<int64_t>(targets[r]) << " at row " << r;
-  return success();
-}
-
-} // namespace
 
 LogicalResult CrossEntropyOp::evaluate(ArrayRef<HostTensor> operands,
                                        MutableArrayRef<HostTensor> results) {

@@ -21,6 +21,11 @@ LogicalResult SliceOp::evaluate(ArrayRef<HostTensor> operands,
   const HostTensor &input = operands[0];
   HostTensor &result = results[0];
   int64_t columns = result.columns(), offset = static_cast<int64_t>(getOffset());
+  if (getRows()) {
+    int64_t elements = result.size() / result.shape.front(); // of an entry
+    std::copy_n(input.values.begin() + offset * elements, result.size(), result.values.begin());
+    return success();
+  }
   for (int64_t r = 0; r < result.rows(); ++r)
     for (int64_t c = 0; c < columns; ++c)
       result[r * columns + c] = input[r * input.columns() + offset + c];
@@ -32,6 +37,11 @@ LogicalResult ConcatOp::evaluate(ArrayRef<HostTensor> operands,
   HostTensor &result = results[0];
   int64_t offset = 0;
   for (const HostTensor &input : operands) {
+    if (getRows()) {
+      llvm::copy(input.values, result.values.begin() + offset);
+      offset += input.size();
+      continue;
+    }
     for (int64_t r = 0; r < input.rows(); ++r)
       for (int64_t c = 0; c < input.columns(); ++c)
         result[r * result.columns() + offset + c] = input[r * input.columns() + c];

@@ -5,14 +5,6 @@ using namespace mlir;
 using namespace gradc;
 using namespace gradc::nn;
 
-/// `value` itself where it is of the element type already.
-static Value castTo(OpBuilder &builder, Location loc, Value value, Type elementType) {
-  auto type = cast<RankedTensorType>(value.getType());
-  if (type.getElementType() == elementType)
-    return value;
-  return CastOp::create(builder, loc, type.clone(elementType), value);
-}
-
 //===-- matmul
 //-----------------------------------------------------------------------------------===//
 
@@ -53,7 +45,7 @@ FusionRole MatmulOp::getFusionRole() { return FusionRole::library; }
 int64_t MatmulOp::getAccumulatorOperand() { return getAccumulator() ? 2 : -1; }
 int64_t MatmulOp::getInPlaceOperand(unsigned) { return getAccumulatorOperand(); }
 bool MatmulOp::takesRowStride(unsigned, bool) { return true; }
-bool MatmulOp::absorbSum(Value addend) {
+bool MatmulOp::absorbSum(unsigned, Value addend) {
   bool isNarrow = !cast<RankedTensorType>(getType()).getElementType().isF32();
   if (getAccumulator() || isNarrow || addend.getType() != getType())
     return false;
@@ -179,7 +171,7 @@ void EmbeddingOp::buildBackward(OpBuilder &builder, ArrayRef<Value> grads,
 }
 int64_t EmbeddingGradOp::getAccumulatorOperand() { return getAccumulator() ? 2 : -1; }
 int64_t EmbeddingGradOp::getInPlaceOperand(unsigned) { return getAccumulatorOperand(); }
-bool EmbeddingGradOp::absorbSum(Value addend) {
+bool EmbeddingGradOp::absorbSum(unsigned, Value addend) {
   if (getAccumulator() || addend.getType() != getType())
     return false;
   getAccumulatorMutable().assign(addend);

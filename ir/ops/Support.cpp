@@ -79,6 +79,13 @@ Value gradc::nn::splat(OpBuilder &builder, Location loc, Type type, double value
                             cast<ElementsAttr>(DenseElementsAttr::get(tensor, element)));
 }
 
+Value gradc::nn::castTo(OpBuilder &builder, Location loc, Value value, Type elementType) {
+  auto type = cast<RankedTensorType>(value.getType());
+  if (type.getElementType() == elementType)
+    return value;
+  return CastOp::create(builder, loc, type.clone(elementType), value);
+}
+
 Value gradc::nn::sumToType(OpBuilder &builder, Location loc, Value gradient, Type type) {
   if (gradient.getType() == type)
     return gradient;

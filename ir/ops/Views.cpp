@@ -31,31 +31,37 @@ OpFoldResult ReshapeOp::fold(FoldAdaptor adaptor) {
   return elements ? OpFoldResult(elements.reshape(cast<ShapedType>(getType()))) : OpFoldResult();
 }
 
+/// The dimension that a slice cuts or a concat joins.
+static int64_t dimensionOf(Type type, bool rows) {
+  return rows ? 0 : cast<RankedTensorType>(type).getRank() - 1;
+}
+
 void SliceOp::buildBackward(OpBuilder &builder, ArrayRef<Value> grads, MutableArrayRef<Value> out) {
   // Zeros stand beside the slice; gradients of sibling slices meet in autodiff's sum, which folds
   // to one concat (see ConcatOp::fold and passes/Autodiff.cpp).
   auto wide = cast<RankedTensorType>(getInput().getType());
   auto narrow = cast<RankedTensorType>(getType());
-  int64_t before = getOffset(), size = narrow.getShape().back();
-  int64_t after = wide.getShape().back() - before - size;
+  int64_t dimension = dimensionOf(wide, getRows());
+  int64_t before = getOffset(), size = narrow.getShape()[dimension];
+  int64_t after = wide.getShape()[dimension] - before - size;
   SmallVector<Value> parts;
-  auto zeros = [&](int64_t columns) {
+  auto zeros = [&](int64_t count) {
     SmallVector<int64_t> shape(wide.getShape());
-    shape.back() = columns;
-    if (columns > 0)
+    shape[dimension] = count;
+    if (count > 0)
       parts.push_back(
           splat(builder, getLoc(), RankedTensorType::get(shape, wide.getElementType()), 0));
   };
   zeros(before);
   parts.push_back(grads[0]);
   zeros(after);
-  out[0] = ConcatOp::create(builder, getLoc(), wide, parts);
+  out[0] = ConcatOp::create(builder, getLoc(), wide, parts, getRows());
 }
 
 OpFoldResult SliceOp::fold(FoldAdaptor) {
   if (getInput().getType() == getType())
     return getInput();
-  if (auto inner = getInput().getDefiningOp<SliceOp>()) {
+  if (auto inner = getInput().getDefiningOp<SliceOp>(); inner && inner.getRows() == getRows()) {
     setOffset(getOffset() + inner.getOffset());
     getInputMutable().assign(inner.getInput());
     return getResult();
@@ -67,9 +73,9 @@ void ConcatOp::buildBackward(OpBuilder &builder, ArrayRef<Value> grads,
                              MutableArrayRef<Value> out) {
   int64_t offset = 0;
   for (auto [i, input] : llvm::enumerate(getInputs())) {
-    out[i] = SliceOp::create(builder, getLoc(), input.getType(), grads[0],
-                             builder.getI64IntegerAttr(offset));
-    offset += cast<RankedTensorType>(input.getType()).getShape().back();
+    auto type = cast<RankedTensorType>(input.getType());
+    out[i] = SliceOp::create(builder, getLoc(), type, grads[0], offset, getRows());
+    offset += type.getDimSize(dimensionOf(type, getRows()));
   }
 }
 

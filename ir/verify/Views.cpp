@@ -20,12 +20,13 @@ LogicalResult SliceOp::verify() {
       failed(expectSameElementType(*this, "result", getResult(), "input", getInput())))
     return failure();
   SmallVector<int64_t> shape(shapeOf(getInput()));
-  int64_t columns = shape.back(), size = shapeOf(getResult()).back(), offset = getOffset();
-  shape.back() = size;
+  size_t dimension = getRows() ? 0 : shape.size() - 1;
+  int64_t all = shape[dimension], size = shapeOf(getResult())[dimension], offset = getOffset();
+  shape[dimension] = size;
   if (failed(expectShape(*this, "result", getResult(), shape)))
     return failure();
-  if (offset < 0 || offset > columns - size)
-    return emitOpError("expected an offset from 0 to ") << columns - size << ", got: " << offset;
+  if (offset < 0 || offset > all - size)
+    return emitOpError("expected an offset from 0 to ") << all - size << ", got: " << offset;
   return success();
 }
 
@@ -35,18 +36,19 @@ LogicalResult ConcatOp::verify() {
   if (failed(expectRank(*this, "result", getResult(), 1, /*atLeast=*/true)))
     return failure();
   SmallVector<int64_t> shape(shapeOf(getResult()));
-  int64_t columns = 0;
+  size_t dimension = getRows() ? 0 : shape.size() - 1;
+  int64_t all = 0;
   for (auto [i, input] : llvm::enumerate(getInputs())) {
     std::string name = "input #" + std::to_string(i);
     if (failed(expectRank(*this, name, input, shape.size())) ||
         failed(expectSameElementType(*this, name, input, "result", getResult())))
       return failure();
-    shape.back() = shapeOf(input).back();
+    shape[dimension] = shapeOf(input)[dimension];
     if (failed(expectShape(*this, name, input, shape)))
       return failure();
-    columns += shape.back();
+    all += shape[dimension];
   }
-  shape.back() = columns;
+  shape[dimension] = all;
   return expectShape(*this, "result", getResult(), shape);
 }
 

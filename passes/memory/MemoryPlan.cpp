@@ -122,7 +122,8 @@ private:
       func::FuncOp function = program.function;
       if (function.getSymName() == "train_step") {
         flops = countFlops(function);
-        copyExplanation(function, module, "fusion");
+        for (StringRef topic : {"fusion", "loss"})
+          copyExplanation(function, module, topic);
         explain(module, "memory", peakTable(program));
       }
       collectGradients(b, program, gradients);

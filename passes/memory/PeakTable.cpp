@@ -1,7 +1,7 @@
 // See PeakTable.h.
 #include "passes/memory/PeakTable.h"
+#include "ir/Explanation.h"
 
-#include "llvm/Support/Format.h"
 #include "llvm/Support/raw_ostream.h"
 
 #include <map>
@@ -55,12 +55,6 @@ int64_t peakIndex(const ProgramStorage &program) {
     }
   }
   return index;
-}
-
-std::string mebibytes(int64_t bytes) {
-  std::string text;
-  llvm::raw_string_ostream(text) << llvm::format("%.2f MiB", static_cast<double>(bytes) / 0x1p20);
-  return text;
 }
 
 } // namespace

@@ -42,6 +42,8 @@ private:
   // --- ops and their results
   llvm::LogicalResult place(mlir::Operation &op);
   llvm::LogicalResult placeView(mlir::Operation &op);
+  /// Where in its input's memory a slice lies.
+  static Storage partOf(nn::SliceOp op, Storage whole);
   /// The concat's buffer is made by the first operand that is written into it.
   llvm::LogicalResult placeConcat(nn::ConcatOp op);
   Storage concatStorage(nn::ConcatOp op, int64_t at);

@@ -30,9 +30,7 @@ LogicalResult StorageAssigner::placeView(Operation &op) {
   if (failed(source))
     return failure();
   if (auto slice = dyn_cast<SliceOp>(op)) {
-    auto wide = cast<RankedTensorType>(slice.getInput().getType());
-    source->offset += slice.getOffset() * wide.getElementTypeBitWidth() / 8;
-    source->rowStride = source->rowStride ? source->rowStride : wide.getShape().back();
+    *source = partOf(slice, *source);
   } else if (isa<TransposeOp>(op)) {
     return op.emitOpError("expected a matrix product to absorb this transpose; give the product "
                           "that reads it transpose_lhs or transpose_rhs");
@@ -47,6 +45,22 @@ LogicalResult StorageAssigner::placeView(Operation &op) {
   }
   bind(op.getResult(0), *source);
   return success();
+}
+
+Storage StorageAssigner::partOf(SliceOp op, Storage whole) {
+  auto wide = cast<RankedTensorType>(op.getInput().getType());
+  int64_t elementBytes = wide.getElementTypeBitWidth() / 8;
+  int64_t stride = whole.rowStride ? whole.rowStride : wide.getShape().back();
+  if (!op.getRows()) {
+    whole.offset += op.getOffset() * elementBytes;
+    whole.rowStride = stride;
+  } else if (wide.getRank() == 1) {
+    whole.offset += op.getOffset() * elementBytes;
+  } else {
+    int64_t rowsOfEntry = rowSpaceOf(wide).rows / wide.getShape().front();
+    whole.offset += op.getOffset() * rowsOfEntry * stride * elementBytes;
+  }
+  return whole;
 }
 
 LogicalResult StorageAssigner::placeConcat(ConcatOp op) {
@@ -79,6 +93,11 @@ Storage StorageAssigner::concatStorage(ConcatOp op, int64_t at) {
 
 Storage StorageAssigner::concatPart(ConcatOp op, size_t part, Storage whole) {
   auto type = cast<RankedTensorType>(op.getType());
+  if (op.getRows()) {
+    for (Value input : op.getInputs().take_front(part))
+      whole.offset += byteSize(input.getType());
+    return whole;
+  }
   for (Value input : op.getInputs().take_front(part))
     whole.offset += rowSpaceOf(input.getType()).columns * type.getElementTypeBitWidth() / 8;
   whole.rowStride = type.getShape().back();
@@ -133,11 +152,12 @@ Storage StorageAssigner::chooseResult(Command &command, FusionOpInterface fusion
 
 std::optional<Storage> StorageAssigner::partOfConcat(FusionOpInterface fusion, OpResult result,
                                                      int64_t at) {
-  if (!result.hasOneUse() || !acceptsStride(fusion, result.getResultNumber(), true))
+  if (!result.hasOneUse())
     return std::nullopt;
   OpOperand &use = *result.getUses().begin();
   auto concat = dyn_cast<ConcatOp>(use.getOwner());
-  if (!concat || concat->getBlock() != result.getOwner()->getBlock())
+  if (!concat || concat->getBlock() != result.getOwner()->getBlock() ||
+      !(concat.getRows() || acceptsStride(fusion, result.getResultNumber(), true)))
     return std::nullopt;
   return concatPart(concat, use.getOperandNumber(), concatStorage(concat, at));
 }

@@ -40,11 +40,11 @@ class Goldens(Case):
         self.assert_tensors(safetensors(gradients), safetensors(folder / "grads.safetensors"),
                             GRADIENT_BOUND, "gradient")
 
-    def check_accumulation(self, name):
+    def check_accumulation(self, name, *flags):
         folder = GOLDENS / name
         golden = json.loads((folder / "golden.json").read_text())
         accumulated = golden["accum"]
-        executable = compile_model(folder, f"golden-{name}-accum", "--micro-batch", golden["batch"],
+        executable = compile_model(folder, f"golden-{name}-accum", *flags, "--micro-batch", golden["batch"],
                                    "--seq", golden["seq"], "--grad-accum",
                                    accumulated["grad_accum"])
         self.train(executable, folder, golden, accumulated, compare_tensors=False)
@@ -66,6 +66,15 @@ class Goldens(Case):
 
     def test_llama3_unfused(self):
         self.check("tiny-llama3", "--fuse", "off")
+
+    def test_gpt2_in_chunks(self):
+        self.check("tiny-gpt2", "--loss-chunk", "7")
+
+    def test_llama3_in_chunks(self):
+        self.check("tiny-llama3", "--loss-chunk", "5")
+
+    def test_accumulation_in_chunks(self):
+        self.check_accumulation("tiny-gpt2-variant", "--loss-chunk", 3)
 
     def test_gpt2_accumulation(self):
         self.check_accumulation("tiny-gpt2")

@@ -64,6 +64,30 @@ func.func @slice_scalar(%x: tensor<f32>) {
 
 // -----
 
+func.func @slice_beyond_the_rows(%x: tensor<8x6xf32>) {
+  // expected-error@+1 {{'nn.slice' op expected an offset from 0 to 4, got: 5}}
+  %0 = nn.slice %x at row 5 : tensor<8x6xf32> to tensor<4x6xf32>
+  return
+}
+
+// -----
+
+func.func @slice_of_rows_and_columns(%x: tensor<8x6xf32>) {
+  // expected-error@+1 {{'nn.slice' op expected result of shape 4x6, got: 4x5}}
+  %0 = nn.slice %x at row 0 : tensor<8x6xf32> to tensor<4x5xf32>
+  return
+}
+
+// -----
+
+func.func @concat_rows(%x: tensor<8x6xf32>, %y: tensor<2x6xf32>) {
+  // expected-error@+1 {{'nn.concat' op expected result of shape 10x6, got: 9x6}}
+  %0 = nn.concat %x, %y rows : tensor<8x6xf32>, tensor<2x6xf32> to tensor<9x6xf32>
+  return
+}
+
+// -----
+
 func.func @concat_of_nothing() {
   // expected-error@+1 {{'nn.concat' op expected one input or more, got: 0}}
   %0 = "nn.concat"() : () -> tensor<8x6xf32>

@@ -21,6 +21,22 @@ func.func @embedding_gradient_adds_to_product(%t: tensor<3xi32>, %a: tensor<4x4x
   return %2 : tensor<4x4xf32>
 }
 
+// The gradient of a head's weight goes on summing up; that of its input is no such sum, be the
+// shapes alike or not.
+// CHECK-LABEL: func.func @head_adds_to_the_weight_gradient(
+// CHECK: %[[SUM:.*]] = nn.embedding_grad
+// CHECK: nn.linear_cross_entropy_grad %{{.*}} acc %[[SUM]] transpose_weight
+// CHECK: nn.add
+// CHECK-NOT: nn.add
+func.func @head_adds_to_the_weight_gradient(%g: tensor<4x1xf32>, %x: tensor<4x4xf32>, %w: tensor<4x4xf32>, %t: tensor<4xi32>) -> (tensor<4x4xf32>, tensor<4x4xf32>) {
+  %a = nn.embedding_grad %t, %x : tensor<4xi32>, tensor<4x4xf32> -> tensor<4x4xf32>
+  %b = nn.exp %x : tensor<4x4xf32>
+  %0:3 = nn.linear_cross_entropy_grad %g, %x, %w, %t transpose_weight : (tensor<4x1xf32>, tensor<4x4xf32>, tensor<4x4xf32>, tensor<4xi32>) -> (tensor<4x4xf32>, tensor<4x4xf32>, tensor<4x1xf32>)
+  %1 = nn.add %a, %0#1 : tensor<4x4xf32>, tensor<4x4xf32>
+  %2 = nn.add %b, %0#0 : tensor<4x4xf32>, tensor<4x4xf32>
+  return %1, %2 : tensor<4x4xf32>, tensor<4x4xf32>
+}
+
 // A residual is read again later: adding in place would destroy it.
 // CHECK-LABEL: func.func @residual_is_kept(
 // CHECK: nn.add

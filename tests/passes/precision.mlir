@@ -26,3 +26,13 @@ func.func @f(%x: tensor<4x8xf32>, %w: tensor<8x8xf32>, %b: tensor<8xf32>) -> ten
   %5 = nn.row_sum %4 : tensor<4x8xf32> -> tensor<4x1xf32>
   return %5 : tensor<4x1xf32>
 }
+
+// A head that is one op with its loss reads narrow operands, too, and gives f32.
+// BF16-LABEL: func.func @head
+// BF16: nn.linear_cross_entropy %{{.*}}, %{{.*}}, %arg2 : tensor<4x8xbf16>, tensor<8x9xbf16>, tensor<4xi32> -> tensor<4x1xf32>
+// TF32-LABEL: func.func @head
+// TF32: nn.linear_cross_entropy %arg0, %arg1, %arg2 tf32 : tensor<4x8xf32>
+func.func @head(%x: tensor<4x8xf32>, %w: tensor<8x9xf32>, %t: tensor<4xi32>) -> tensor<4x1xf32> {
+  %0 = nn.linear_cross_entropy %x, %w, %t : tensor<4x8xf32>, tensor<8x9xf32>, tensor<4xi32> -> tensor<4x1xf32>
+  return %0 : tensor<4x1xf32>
+}

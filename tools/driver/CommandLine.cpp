@@ -4,6 +4,7 @@
 #include "tools/driver/ByteSize.h"
 #include "tools/driver/Compile.h"
 #include "tools/driver/Explain.h"
+#include "tools/driver/LossChunk.h"
 #include "tools/driver/Report.h"
 
 #include <CLI/CLI.hpp>
@@ -54,7 +55,7 @@ struct ModelFlags {
   CompileRequest request;
   FixedFlags fixed;
   int64_t microBatch = 0, seq = 0;
-  std::string fuse = "on", dropout = "config", gemm = "generated", budget;
+  std::string fuse = "on", dropout = "config", gemm = "generated", budget, lossChunk = "auto";
 
   void add(CLI::App &app) {
     app.add_option("MODEL", request.model,
@@ -93,6 +94,10 @@ struct ModelFlags {
         "--memory-budget", budget,
         "Most bytes of planned peak, e.g. 900MiB, 1.5 GiB, 6GB; implies --recompute auto (default: "
         "none)");
+    app.add_option("--loss-chunk", lossChunk,
+                   "Rows whose logits are computed at a time, with their loss and gradients: a "
+                   "number; auto: as many as keep them within 64 MiB; 0 or off: all")
+        ->capture_default_str();
     app.add_option("--init", request.init,
                    "Initialisation: family, normal, xavier, kaiming, orthogonal")
         ->check(CLI::IsMember({"family", "normal", "xavier", "kaiming", "orthogonal"}))
@@ -121,6 +126,11 @@ struct ModelFlags {
       request.recompute = "auto";
       request.memoryBudget = *bytes;
     }
+    std::optional<int64_t> rows = parseLossChunk(lossChunk);
+    if (!rows)
+      return {Exit::userError, "--loss-chunk " + lossChunk +
+                                   " is no number of rows; give one, 0 or off for all, or auto"};
+    request.passes.lossChunk = *rows;
     if (microBatch > 0)
       request.import.microBatch = microBatch;
     if (seq > 0)

@@ -6,11 +6,13 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/PassManager.h"
 #include "tools/driver/ByteSize.h"
+#include "tools/driver/LossChunk.h"
 
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/MathExtras.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -109,6 +111,7 @@ void Compiler::recordPhase(Phase phase) {
                                          text("recompute", request.recompute),
                                          text("optimizer", passes.optimizer),
                                          text("grad-accum", std::to_string(passes.gradAccum)),
+                                         text("loss-chunk", formatLossChunk(passes.lossChunk)),
                                          text("fuse", passes.fuse ? "on" : "off")}));
 }
 
@@ -116,11 +119,13 @@ void Compiler::recordPhase(Phase phase) {
 Failure Compiler::restoreFlags() {
   auto recorded = module()->getAttrOfType<DictionaryAttr>("nn.flags");
   std::string accumulation = std::to_string(request.passes.gradAccum);
+  std::string lossChunk = formatLossChunk(request.passes.lossChunk);
   std::string fuse = request.passes.fuse ? "on" : "off";
   RecordedFlag flags[] = {{"precision", Phase::precision, &request.passes.precision, "fp32"},
                           {"recompute", Phase::recompute, &request.recompute, "none"},
                           {"optimizer", Phase::trainingStep, &request.passes.optimizer, "adamw"},
                           {"grad-accum", Phase::trainingStep, &accumulation, "1"},
+                          {"loss-chunk", Phase::chunkLoss, &lossChunk, "auto"},
                           {"fuse", Phase::fusion, &fuse, "on"}};
   for (RecordedFlag &flag : flags) {
     if (flag.decides > *request.from)
@@ -136,6 +141,11 @@ Failure Compiler::restoreFlags() {
     *flag.value = value.getValue().str();
   }
   request.passes.gradAccum = std::stoll(accumulation);
+  std::optional<int64_t> rows = parseLossChunk(lossChunk);
+  if (!rows)
+    return {Exit::userError, request.model + ": --loss-chunk " + lossChunk +
+                                 " is no number of rows; give a module that --compile-to wrote"};
+  request.passes.lossChunk = *rows;
   request.passes.fuse = fuse == "on";
   return {};
 }
@@ -158,7 +168,8 @@ Failure Compiler::resume() {
     return {Exit::userError, request.model + ": was compiled for --micro-batch " +
                                  std::to_string(model.info.microBatch) + " --seq " +
                                  std::to_string(model.info.seq) + "; leave both out"};
-  return restoreFlags();
+  Failure failure = restoreFlags();
+  return failure ? failure : checkLossChunk();
 }
 
 Failure Compiler::import() {
@@ -166,7 +177,20 @@ Failure Compiler::import() {
   if (!imported)
     return {Exit::userError, oneLine(imported.takeError())};
   model = std::move(*imported);
-  return {};
+  return checkLossChunk();
+}
+
+/// Each chunk is a few commands of the step: too small ones would take the compiler for ever.
+Failure Compiler::checkLossChunk() const {
+  constexpr int64_t mostChunks = 1024;
+  int64_t rows = request.passes.lossChunk, tokens = model.info.microBatch * model.info.seq;
+  int64_t least = llvm::divideCeilSigned(tokens, mostChunks);
+  if (rows <= 0 || rows >= least)
+    return {};
+  return {Exit::userError, "--loss-chunk " + std::to_string(rows) + " cuts the " +
+                               std::to_string(tokens) + " tokens of a microbatch into more than " +
+                               std::to_string(mostChunks) + " chunks; give " +
+                               std::to_string(least) + " or more"};
 }
 
 Failure Compiler::runPasses(Phase phase) {
@@ -198,8 +222,8 @@ Failure Compiler::chooseRecompute() {
   for (int level = 0, levels = 1; level < levels; ++level) {
     request.passes.recomputeLevel = level;
     OwningOpRef<ModuleOp> trial(module().clone());
-    for (Phase phase :
-         {Phase::recompute, Phase::trainingStep, Phase::fusion, Phase::schedule, Phase::memoryPlan})
+    for (Phase phase : {Phase::recompute, Phase::trainingStep, Phase::chunkLoss, Phase::fusion,
+                        Phase::schedule, Phase::memoryPlan})
       if (Failure failure = runPhase(phase, *trial))
         return failure;
     levels = static_cast<int>((*trial)->getAttrOfType<IntegerAttr>("nn.recompute_levels").getInt());
@@ -265,7 +289,8 @@ codegen::CompileFlags Compiler::flags() const {
           request.init,
           request.passes.fuse,
           request.recompute,
-          request.passes.precision};
+          request.passes.precision,
+          formatLossChunk(request.passes.lossChunk)};
 }
 
 Failure Compiler::generate() {

@@ -45,6 +45,7 @@ private:
   Failure import();
   Failure resume();
   Failure restoreFlags();
+  Failure checkLossChunk() const;
   void recordPhase(Phase phase);
   Failure checkOutput() const;
   Failure runPasses(Phase phase);

@@ -1,5 +1,6 @@
 // What gradc prints.
 #include "tools/driver/Report.h"
+#include "ir/Explanation.h"
 #include "tools/driver/ByteSize.h"
 
 #include "llvm/Support/Format.h"
@@ -23,6 +24,15 @@ int64_t planned(const Compiler &compiler, llvm::StringRef name) {
   return plan.getAs<IntegerAttr>(name).getInt();
 }
 
+/// What was decided about the logits, the largest tensor of most steps.
+void printLoss(const Compiler &compiler, llvm::raw_ostream &out) {
+  forEachExplanation(compiler.module(), [&](llvm::StringRef topic, ArrayRef<Attribute> lines) {
+    if (topic == "loss")
+      for (Attribute line : lines)
+        out << "loss         " << cast<StringAttr>(line).getValue() << "\n";
+  });
+}
+
 void printMemory(const Compiler &compiler, const CompileRequest &request, llvm::raw_ostream &out) {
   codegen::MemoryByKind memory = codegen::memoryByKind(compiler.module());
   int64_t tokens = compiler.info().microBatch * compiler.info().seq * request.passes.gradAccum;
@@ -35,6 +45,7 @@ void printMemory(const Compiler &compiler, const CompileRequest &request, llvm::
       << formatByteSize(memory.optimizer) << ", gradients " << formatByteSize(memory.gradients)
       << ", activations " << formatByteSize(memory.activations) << ", workspace "
       << formatByteSize(memory.workspace) << "\n";
+  printLoss(compiler, out);
   out << "peak         " << formatByteSize(memory.peak) << " (arena "
       << formatByteSize(planned(compiler, "arena_bytes")) << ", "
       << llvm::format("%.1f %%", 100.0 * static_cast<double>(planned(compiler, "arena_bytes")) /
