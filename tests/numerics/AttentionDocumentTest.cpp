@@ -85,11 +85,12 @@ TEST(AttentionDocuments, Dropout) {
 }
 
 TEST(AttentionDocuments, NarrowTypes) {
-  for (Dtype dtype : {Dtype::bf16, Dtype::f16}) {
-    checkDocuments(withDocuments(shape(2, 77, 6, 2, 16), 0, dtype), 20, true, everyTarget());
-    checkDocuments(withDocuments(shape(1, 1100, 4, 4, 256, true, 40), 0.1, dtype), 100, true,
-                   hostTarget());
-  }
+  for (Dtype dtype : {Dtype::bf16, Dtype::f16})
+    checkDocuments(withDocuments(shape(2, 77, 6, 2, 16, true, 20), 0.1, dtype), 20, true,
+                   everyTarget());
+  // Gradients that are gathered in parts.
+  checkDocuments(withDocuments(shape(1, 1100, 4, 4, 256, true, 40), 0, Dtype::bf16), 100, true,
+                 hostTarget());
 }
 
 /// First keys of any order: some queries see nothing, neither of the block nor at all.
@@ -102,7 +103,7 @@ TEST(AttentionDocuments, FirstKeysOfAnyOrder) {
       std::uniform_int_distribution<int32_t> anywhere(-3, static_cast<int32_t>(seq) + 3);
       for (int32_t &first : data.firstKeys)
         first = anywhere(random);
-      check(data, everyTarget());
+      check(data, seq == 100 ? everyTarget() : hostTarget());
     }
 }
 
@@ -202,12 +203,11 @@ TEST(AttentionDocuments, OthersHaveNoEffect) {
     std::vector<int32_t> firstKeys(seq);
     for (int t = 0; t < seq; ++t)
       firstKeys[t] = t < first ? 0 : t < end ? first : end;
-    for (Dtype dtype : {Dtype::f32, Dtype::bf16})
-      for (double dropout : {0.0, 0.5}) {
-        checkHidden(withDocuments(shape(1, seq, 4, 2, 16), dropout, dtype), firstKeys, first, end);
-        checkHidden(withDocuments(shape(1, seq, 1, 1, 24, true, 50), dropout, dtype), firstKeys,
-                    first, end);
-      }
+    Dtype dtype = seq == 200 ? Dtype::bf16 : Dtype::f32;
+    double dropout = first == 500 ? 0.5 : 0;
+    checkHidden(withDocuments(shape(1, seq, 4, 2, 16), dropout, dtype), firstKeys, first, end);
+    checkHidden(withDocuments(shape(1, seq, 1, 1, 24, true, 50), dropout, dtype), firstKeys, first,
+                end);
   }
 }
 
