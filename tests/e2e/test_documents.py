@@ -100,6 +100,21 @@ class Documents(Case):
                 for other in results[1:]:
                     self.assertEqual(other, results[0])
 
+    def test_narrow_types_agree_with_float64(self):
+        """The bounds of test_precision.py: a unit of rounding for losses, eight for gradients."""
+        model = "tiny-mistral-documents"
+        golden = json.loads((GOLDENS / model / "golden.json").read_text())
+        expected = safetensors(GOLDENS / model / "grads.safetensors")
+        for mode, unit in (("bf16", 2.0 ** -8), ("fp16", 2.0 ** -11)):
+            with self.subTest(mode):
+                executable = self.compile(model, mode, "--micro-batch", golden["batch"], "--seq",
+                                          golden["seq"], "--precision", mode)
+                (loss,), gradients = self.train(executable, model, GOLDENS / model / "tokens.bin",
+                                                "--steps", 1)
+                first = golden["losses"][0]
+                self.assert_within(abs(loss - first) / first, unit, "loss")
+                self.assert_tensors(safetensors(gradients), expected, 8 * unit, "gradient")
+
     def test_evaluation_counts_the_labels_that_are_left(self):
         model, vocab = "tiny-gpt2-documents", 97
         documents = random_documents([7, 1, 12, 5, 7], vocab)
