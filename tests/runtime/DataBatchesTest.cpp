@@ -236,13 +236,14 @@ TEST_F(DataBatches, ValidationCountsEachPredictionOnce) {
 /// A separator's target, wherever in a row it stands, is ignored, and counted nowhere.
 TEST_F(DataBatches, SeparatorsHaveNoTarget) {
   std::vector<uint16_t> ids{5, 1, 5, 5, 2, 3, 5, 4, 6};
-  auto source = openTokens(
+  auto opened = openTokens(
       write("documents.bin", {reinterpret_cast<const char *>(ids.data()), ids.size() * 2}));
-  ASSERT_OK(source.status());
+  ASSERT_OK(opened.status());
+  std::shared_ptr<const TokenSource> source = std::move(*opened);
   BatchOptions options{2, 4, DataOrder::sequential, 42, 256, 5};
   const Batch expected{{5, 1, 5, 5, 2, 3, 5, 4}, {-1, 5, -1, -1, 3, 5, -1, 6}};
-  EXPECT_EQ(next(*loader(*source, options), options), expected);
-  auto validation = ValidationBatches::create(*source, options);
+  EXPECT_EQ(next(*loader(source, options), options), expected);
+  auto validation = ValidationBatches::create(source, options);
   ASSERT_OK(validation.status());
   Batch batch{std::vector<int32_t>(8), std::vector<int32_t>(8)};
   auto valid = validation->batchAt(0, batch.tokens.data(), batch.targets.data());
