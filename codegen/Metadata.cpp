@@ -162,6 +162,7 @@ std::string executableMetadata(ModuleOp module, const CompileFlags &flags,
   else
     llvm::consumeError(parsed.takeError());
   int64_t parameters = memory.parameterCount;
+  std::optional<int64_t> separator = flags.documentSeparator;
   json::Object root{{"format", 1},
                     {"gradc", GRADC_VERSION},
                     {"model", json::Object{{"family", modelString("family")},
@@ -177,6 +178,8 @@ std::string executableMetadata(ModuleOp module, const CompileFlags &flags,
                                            {"recompute", flags.recompute},
                                            {"fuse", flags.fuse ? "on" : "off"},
                                            {"loss_chunk", flags.lossChunk},
+                                           {"document_mask", separator ? "on" : "off"},
+                                           {"document_separator", separator.value_or(-1)},
                                            {"mesh", "dp=1,tp=1,pp=1,cp=1"},
                                            {"zero", 0},
                                            {"target", "cpu"},

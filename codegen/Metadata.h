@@ -3,6 +3,7 @@
 
 #include "codegen/cpu/Target.h"
 #include "mlir/IR/BuiltinOps.h"
+#include <optional>
 #include <string>
 
 namespace gradc::codegen {
@@ -15,6 +16,8 @@ struct CompileFlags {
   std::string recompute = "none"; ///< none, cheap, full or auto
   std::string precision = "fp32"; ///< fp32, tf32, bf16 or fp16
   std::string lossChunk = "auto"; ///< rows of a chunk, 0 for all, or auto
+  /// The token that ends a document, where documents are masked.
+  std::optional<int64_t> documentSeparator = std::nullopt;
 };
 
 /// Memory by kind in bytes, as printed and as the metadata has it.

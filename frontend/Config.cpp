@@ -151,11 +151,12 @@ int64_t ConfigReader::integer(StringRef key, int64_t fallback, int64_t low, int6
   return fallback;
 }
 
-std::optional<int64_t> ConfigReader::optionalInteger(StringRef key, int64_t low, int64_t high) {
+std::optional<int64_t> ConfigReader::optionalInteger(StringRef key, int64_t low, int64_t high,
+                                                     std::optional<int64_t> fallback) {
   if (has(key))
     return integer(key, low, low, high);
   known.push_back(key.str());
-  return std::nullopt;
+  return object->contains(key.str()) ? std::nullopt : fallback;
 }
 
 double ConfigReader::number(StringRef key, double fallback, double low, double high,

@@ -45,8 +45,9 @@ public:
 
   /// An integer in [low, high]; `fallback` where the key is absent.
   int64_t integer(llvm::StringRef key, int64_t fallback, int64_t low, int64_t high);
-  /// The same for a key that may be null; nothing where it is null or absent.
-  std::optional<int64_t> optionalInteger(llvm::StringRef key, int64_t low, int64_t high);
+  /// The same for a key that may be null: nothing where it is null, `fallback` where it is absent.
+  std::optional<int64_t> optionalInteger(llvm::StringRef key, int64_t low, int64_t high,
+                                         std::optional<int64_t> fallback = std::nullopt);
   /// A finite number in [low, high]; `fallback` where the key is absent, or null where that is
   /// allowed.
   double number(llvm::StringRef key, double fallback, double low, double high,

@@ -15,19 +15,38 @@ static ParameterSpec vectorSpec(const Twine &name, int64_t size, ParameterClass 
   return {name.str(), {size}, parameterClass, /*normal=*/false, value, size, size};
 }
 
-GraphBuilder::GraphBuilder(ModuleOp module, StringRef name, int64_t tokens, int64_t second,
-                           GraphUse use)
-    : builder(module.getBodyRegion()), loc(NameLoc::get(builder.getStringAttr(name))), use(use) {
+GraphBuilder::GraphBuilder(ModuleOp module, StringRef name, TokenShape shape, int64_t second,
+                           GraphUse use, std::optional<int64_t> separator)
+    : builder(module.getBodyRegion()), loc(NameLoc::get(builder.getStringAttr(name))), shape(shape),
+      use(use), separator(separator) {
   builder.setInsertionPointToEnd(module.getBody());
   auto indices = [&](int64_t size) { return RankedTensorType::get({size}, builder.getI32Type()); };
-  function = func::FuncOp::create(builder, loc, name,
-                                  builder.getFunctionType({indices(tokens), indices(second)}, {}));
+  function = func::FuncOp::create(
+      builder, loc, name,
+      builder.getFunctionType({indices(shape.batch * shape.seq), indices(second)}, {}));
   body = function.addEntryBlock();
   builder.setInsertionPointToEnd(body);
 }
 
 Value GraphBuilder::tokens() const { return body->getArgument(described.size()); }
 Value GraphBuilder::second() const { return body->getArgument(described.size() + 1); }
+
+GraphBuilder::Documents GraphBuilder::documents() {
+  if (separator && !ofTokens.firstKey) {
+    auto op = nn::DocumentsOp::create(builder, loc, tokens(), shape.seq, *separator);
+    ofTokens = {op.getFirstKey(), op.getPositions()};
+  }
+  return ofTokens;
+}
+
+Value GraphBuilder::positions() {
+  if (separator)
+    return documents().positions;
+  std::vector<int32_t> inRow(shape.batch * shape.seq);
+  for (size_t token = 0; token < inRow.size(); ++token)
+    inRow[token] = static_cast<int32_t>(token % shape.seq);
+  return constant(inRow);
+}
 
 GraphBuilder::RandomKeys GraphBuilder::randomKeys() {
   auto scalar = RankedTensorType::get({}, builder.getI32Type());
@@ -138,9 +157,9 @@ Value GraphBuilder::attention(Value query, Value key, Value value, const Attenti
   RandomKeys keys = random ? randomKeys() : RandomKeys();
   return nn::AttentionOp::create(
              builder, loc, query.getType(), floats({spec.batch, spec.heads, seq}), query, key,
-             value, keys.seed, keys.step, keys.firstRow, keys.stream, spec.batch, spec.heads,
-             spec.kvHeads, llvm::APFloat(spec.scale), /*causal=*/true,
-             /*window=*/0, llvm::APFloat(random ? spec.dropout : 0.0))
+             value, documents().firstKey, keys.seed, keys.step, keys.firstRow, keys.stream,
+             spec.batch, spec.heads, spec.kvHeads, llvm::APFloat(spec.scale), /*causal=*/true,
+             spec.window, llvm::APFloat(random ? spec.dropout : 0.0))
       .getResult();
 }
 
@@ -153,7 +172,7 @@ Value GraphBuilder::dropout(Value input, double rate) {
 }
 
 Value GraphBuilder::rope(Value input, Value cos, Value sin, int64_t heads) {
-  return nn::RopeOp::create(builder, loc, input, cos, sin, heads);
+  return nn::RopeOp::create(builder, loc, input, cos, sin, documents().positions, heads);
 }
 
 Value GraphBuilder::constant(ArrayRef<float> values, ArrayRef<int64_t> shape) {

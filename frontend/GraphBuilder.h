@@ -5,6 +5,7 @@
 #include "ir/Nn.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/StringMap.h"
+#include <optional>
 #include <string>
 
 namespace gradc {
@@ -38,7 +39,14 @@ struct AttentionSpec {
   int64_t heads;
   int64_t kvHeads;
   double scale;
-  double dropout; ///< probability that an attention weight is dropped in training
+  double dropout;     ///< probability that an attention weight is dropped in training
+  int64_t window = 0; ///< 0: none; otherwise query i sees the keys i - window + 1 .. i
+};
+
+/// How the tokens of one call are laid out: batch rows of seq tokens, the sequence inner.
+struct TokenShape {
+  int64_t batch;
+  int64_t seq;
 };
 
 /// What a function is built for: only training draws random numbers.
@@ -46,13 +54,16 @@ enum class GraphUse { training, inference };
 
 class GraphBuilder {
 public:
-  /// Starts `@name(tokens [tokens] i32, second [second] i32)` in `module`.
-  GraphBuilder(mlir::ModuleOp module, llvm::StringRef name, int64_t tokens, int64_t second,
-               GraphUse use);
+  /// Starts `@name(tokens [batch·seq] i32, second [second] i32)` in `module`. With a separator the
+  /// rows hold documents, each up to and with that token, whose attention and positions are apart.
+  GraphBuilder(mlir::ModuleOp module, llvm::StringRef name, TokenShape shape, int64_t second,
+               GraphUse use, std::optional<int64_t> separator = std::nullopt);
   /// The first input: token ids.
   mlir::Value tokens() const;
   /// The second: targets, or the position wanted.
   mlir::Value second() const;
+  /// Each token's position, in its document or its row: [batch·seq] i32.
+  mlir::Value positions();
   /// Ends the function with its result. Nothing may be built after it.
   void finish(mlir::Value result);
 
@@ -75,11 +86,12 @@ public:
   mlir::Value mul(mlir::Value lhs, mlir::Value rhs);
   /// Columns offset … offset + width.
   mlir::Value slice(mlir::Value input, int64_t offset, int64_t width);
-  /// Causal attention of [tokens, heads·head_dim] by [tokens, kvHeads·head_dim].
+  /// Causal attention of [tokens, heads·head_dim] by [tokens, kvHeads·head_dim], within documents.
   mlir::Value attention(mlir::Value query, mlir::Value key, mlir::Value value,
                         const AttentionSpec &spec);
   /// Drops elements with probability `rate` where the function is for training.
   mlir::Value dropout(mlir::Value input, double rate);
+  /// Turns each head by its token's position, of which the tables have a row each.
   mlir::Value rope(mlir::Value input, mlir::Value cos, mlir::Value sin, int64_t heads);
   mlir::Value constant(llvm::ArrayRef<float> values, llvm::ArrayRef<int64_t> shape);
   mlir::Value constant(llvm::ArrayRef<int32_t> values);
@@ -93,6 +105,11 @@ private:
   };
   mlir::RankedTensorType floats(llvm::ArrayRef<int64_t> shape);
   bool draws(double rate) const { return use == GraphUse::training && rate > 0; }
+  /// What nn.documents says of the tokens; null where nothing separates them.
+  struct Documents {
+    mlir::Value firstKey, positions;
+  };
+  Documents documents();
   /// The function's last three arguments, made when first asked for, and a stream of their own.
   RandomKeys randomKeys();
 
@@ -100,7 +117,10 @@ private:
   mlir::Location loc;
   mlir::func::FuncOp function;
   mlir::Block *body;
+  TokenShape shape;
   GraphUse use;
+  std::optional<int64_t> separator;
+  Documents ofTokens; ///< made when first asked for
   bool hasRandomKeys = false;
   int32_t streams = 0; ///< of random numbers, given out so far
   llvm::StringMap<mlir::Value> byName;

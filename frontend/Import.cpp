@@ -37,18 +37,43 @@ static llvm::Expected<TokenShape> tokenShape(const Model &model, const ImportOpt
   return shape;
 }
 
-static void buildLoss(ModuleOp module, const Model &model, TokenShape shape) {
-  int64_t tokens = shape.batch * shape.seq;
-  GraphBuilder graph(module, "loss", tokens, tokens, GraphUse::training);
+/// The token that ends a document, or nothing where documents are not masked.
+static llvm::Expected<std::optional<int64_t>>
+separatorOf(const ConfigFile &file, const Model &model, const ImportOptions &options) {
+  if (!options.documentMask)
+    return std::nullopt;
+  int64_t last = model.vocab() - 1;
+  if (std::optional<int64_t> given = options.documentSeparator) {
+    if (*given > last)
+      return inputError("--document-separator " + Twine(*given) +
+                        " is no token of the model; pass one of 0 to " + Twine(last));
+    return given;
+  }
+  ConfigReader config(file, "any model");
+  std::optional<int64_t> end = config.optionalInteger("eos_token_id", 0, last);
+  if (config.failed())
+    return inputError(llvm::toString(config.error()) +
+                      "; or pass --document-separator, the token that ends a document");
+  if (!end)
+    return inputError(file.path + ": --document-mask on needs the token that ends a document; set "
+                                  "\"eos_token_id\" or pass --document-separator");
+  return end;
+}
+
+static void buildLoss(ModuleOp module, const Model &model, TokenShape shape,
+                      std::optional<int64_t> separator) {
+  GraphBuilder graph(module, "loss", shape, shape.batch * shape.seq, GraphUse::training, separator);
   Value logits = model.logits(graph, model.hidden(graph, shape));
   graph.at("loss");
   graph.finish(graph.lossSum(logits, graph.second()));
 }
 
 /// One row of tokens; the wanted position is picked before the head, which is the larger part.
-static void buildLogits(ModuleOp module, const Model &model, int64_t seq) {
-  GraphBuilder graph(module, "logits", seq, 1, GraphUse::inference);
-  Value hidden = model.hidden(graph, {1, seq});
+static void buildLogits(ModuleOp module, const Model &model, int64_t seq,
+                        std::optional<int64_t> separator) {
+  TokenShape row{1, seq};
+  GraphBuilder graph(module, "logits", row, 1, GraphUse::inference, separator);
+  Value hidden = model.hidden(graph, row);
   graph.at("position");
   graph.finish(model.logits(graph, graph.embedding(graph.second(), hidden)));
 }
@@ -61,12 +86,15 @@ llvm::Expected<ImportedModel> buildModel(const ConfigFile &file, const ImportOpt
   llvm::Expected<TokenShape> shape = tokenShape(**model, options);
   if (!shape)
     return shape.takeError();
+  llvm::Expected<std::optional<int64_t>> separator = separatorOf(file, **model, options);
+  if (!separator)
+    return separator.takeError();
 
   context.loadDialect<nn::NnDialect, func::FuncDialect>();
   ImportedModel result;
   result.module = ModuleOp::create(UnknownLoc::get(&context));
-  buildLoss(*result.module, **model, *shape);
-  buildLogits(*result.module, **model, shape->seq);
+  buildLoss(*result.module, **model, *shape, *separator);
+  buildLogits(*result.module, **model, shape->seq, *separator);
 
   ConfigReader type(file, "any model");
   result.info = {type.string("model_type", ""),
@@ -76,7 +104,8 @@ llvm::Expected<ImportedModel> buildModel(const ConfigFile &file, const ImportOpt
                  shape->seq,
                  parameterElements(result.module->lookupSymbol<func::FuncOp>("loss")),
                  (*model)->namePrefix().str(),
-                 file.text};
+                 file.text,
+                 *separator};
   setModelInfo(*result.module, result.info);
   return result;
 }

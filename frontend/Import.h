@@ -4,7 +4,8 @@
 // `@logits(parameters…, tokens, position)`; see the nn dialect's description. Its attributes:
 //
 //   nn.model  on the module: {family, vocab, max_positions, micro_batch, seq, parameters, prefix,
-//             config}: what ModelInfo has, under these names.
+//             config}, and document_separator where there is one: what ModelInfo has, under these
+//             names.
 //   nn.param  on each parameter argument: {name, init_kind = "normal", init_std | init_kind =
 //             "constant", init_value, class = "matrix" | "embedding" | "bias" | "norm", fan_in,
 //             fan_out, decay}. Always complete, whatever the definition left out.
@@ -22,6 +23,10 @@ struct ImportOptions {
   /// Tokens of a row; by default the model's positions, 1024 at most, or as an .mlir module has it.
   std::optional<int64_t> seq = std::nullopt;
   DropoutPolicy dropout = DropoutPolicy::asConfigured;
+  /// Rows hold documents that neither attention nor positions cross; of config.json models only.
+  bool documentMask = false;
+  /// The token that ends a document; by default config.json's `eos_token_id`.
+  std::optional<int64_t> documentSeparator = std::nullopt;
 };
 
 struct ModelInfo {
@@ -33,6 +38,8 @@ struct ModelInfo {
   int64_t parameters = 0; ///< elements, a tied weight counted once
   std::string prefix;     ///< of parameter names; files of the bare model leave it out
   std::string config;     ///< config.json as read; empty for an .mlir module
+  /// The token that ends a document where documents are masked: its label is ignored.
+  std::optional<int64_t> documentSeparator = std::nullopt;
 };
 
 struct ImportedModel {

@@ -16,6 +16,8 @@ void setModelInfo(ModuleOp module, const ModelInfo &info) {
   list.set("parameters", builder.getI64IntegerAttr(info.parameters));
   list.set("prefix", builder.getStringAttr(info.prefix));
   list.set("config", builder.getStringAttr(info.config));
+  if (info.documentSeparator)
+    list.set("document_separator", builder.getI64IntegerAttr(*info.documentSeparator));
   module->setAttr("nn.model", list.getDictionary(module.getContext()));
 }
 
@@ -31,9 +33,12 @@ std::optional<ModelInfo> modelInfo(ModuleOp module) {
     auto value = dictionary.getAs<StringAttr>(key);
     return value ? value.getValue().str() : std::string();
   };
-  return ModelInfo{text("family"),         integer("vocab"), integer("max_positions"),
-                   integer("micro_batch"), integer("seq"),   integer("parameters"),
-                   text("prefix"),         text("config")};
+  ModelInfo info{text("family"),         integer("vocab"), integer("max_positions"),
+                 integer("micro_batch"), integer("seq"),   integer("parameters"),
+                 text("prefix"),         text("config")};
+  if (dictionary.get("document_separator"))
+    info.documentSeparator = integer("document_separator");
+  return info;
 }
 
 int64_t parameterElements(func::FuncOp function) {

@@ -50,6 +50,7 @@ private:
   llvm::Error checkInputs(func::FuncOp function, bool equal);
   llvm::Error checkModelAttribute();
   llvm::Error checkShape(ModelInfo &info, const ImportOptions &options);
+  llvm::Error checkDocuments(ModelInfo &info, const ImportOptions &options);
 
   StringRef path;
   ModuleOp module;
@@ -187,15 +188,17 @@ llvm::Error ModuleChecker::checkModelAttribute() {
   for (NamedAttribute entry : cast<DictionaryAttr>(given)) {
     StringRef key = entry.getName();
     bool isText = key == "family" || key == "prefix" || key == "config";
+    bool isToken = key == "document_separator";
     bool isSize = key == "vocab" || key == "max_positions" || key == "micro_batch" ||
                   key == "seq" || key == "parameters";
-    if (!isText && !isSize)
+    if (!isText && !isSize && !isToken)
       return error("nn.model: key " + inQuotes(key) + " is not known; remove it");
-    auto size = dyn_cast<IntegerAttr>(entry.getValue());
+    int64_t least = isToken ? 0 : 1;
+    auto number = dyn_cast<IntegerAttr>(entry.getValue());
     if (isText ? !isa<StringAttr>(entry.getValue())
-               : !size || size.getValue().trySExtValue().value_or(0) < 1)
+               : !number || number.getValue().trySExtValue().value_or(-1) < least)
       return error("nn.model: " + inQuotes(key) + " must be " +
-                   (isText ? "a string" : "an integer from 1"));
+                   (isText ? "a string" : "an integer from " + Twine(least)));
   }
   return llvm::Error::success();
 }
@@ -217,11 +220,27 @@ llvm::Error ModuleChecker::checkShape(ModelInfo &info, const ImportOptions &opti
   return llvm::Error::success();
 }
 
+/// A module says itself which token ends a document.
+llvm::Error ModuleChecker::checkDocuments(ModelInfo &info, const ImportOptions &options) {
+  if (options.documentMask)
+    return error("--document-mask is for models of a config.json; use nn.documents in the module");
+  for (auto op : loss.getOps<nn::DocumentsOp>()) {
+    int64_t separator = op.getSeparator();
+    if (int64_t other = info.documentSeparator.value_or(separator); other != separator)
+      return error("documents end with token " + Twine(other) + " and with token " +
+                   Twine(separator) + "; keep one");
+    info.documentSeparator = separator;
+  }
+  return llvm::Error::success();
+}
+
 llvm::Expected<ModelInfo> ModuleChecker::info(const ImportOptions &options) {
   ModelInfo info = modelInfo(module).value_or(ModelInfo{});
   if (info.family.empty())
     info.family = "mlir";
   if (llvm::Error bad = checkShape(info, options))
+    return bad;
+  if (llvm::Error bad = checkDocuments(info, options))
     return bad;
   int64_t columns =
       logits ? cast<RankedTensorType>(logits.getResultTypes()[0]).getDimSize(1) : info.vocab;

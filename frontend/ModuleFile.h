@@ -14,6 +14,7 @@ namespace gradc {
 /// - only ops of the nn dialect.
 /// - `nn.model` on the module, optional: {family, vocab, max_positions, seq}; the vocabulary comes
 ///   from @logits where it is not given, and must come from one of them.
+/// - `nn.documents` in @loss, optional: the label at its separator is ignored.
 ///
 /// Left out of an `nn.param`: init_kind "normal" with init_std 0.02 where there are two or more
 /// dimensions, else "constant" with init_value 0; class "matrix" or "bias" and decay in the same

@@ -1,4 +1,4 @@
-// Matrix products, attention, rotary embedding and table look-ups.
+// Matrix products, attention, rotary embedding, documents and table look-ups.
 #ifndef GRADC_IR_Nn_MATRIX_OPS
 #define GRADC_IR_Nn_MATRIX_OPS
 include "ir/NnBase.td"
@@ -50,6 +50,8 @@ def Nn_AttentionOp : Nn_KernelOp<"attention", [Differentiable, RunsLow, ModelCos
     `result = softmax(scale · q·kᵀ, masked) · v`; heads / kv_heads query heads share a key head.
     `causal`: query i sees keys j <= i; `window w` (0: none): j > i - w as well. A row that sees
     nothing gives 0. `lse` [batch, heads, seq] is the log of the softmax's sum, for the backward.
+    `first_key` [tokens]: besides, query i sees no key before its own number there, a position in its
+    row: where its document starts (nn.documents). What a mask hides has no effect, whatever it holds.
     `dropout`: the softmax's results pass through nn.dropout before v; the element index is that of
     [batch, heads, seq, seq], the first batch being `first_row` / seq.
 
@@ -60,18 +62,20 @@ def Nn_AttentionOp : Nn_KernelOp<"attention", [Differentiable, RunsLow, ModelCos
         : tensor<16x64xf32>, tensor<16x32xf32>, tensor<16x32xf32> -> tensor<2x4x8xf32>
     %o, %lse = nn.attention %q, %k, %v batch 2 heads 4 kv_heads 4 scale 0.25 causal
         dropout 0.1 random(%seed, %step, %first_row, %stream) : …
+    %o, %lse = nn.attention %q, %k, %v first_key(%first : tensor<16xi32>) batch 2 heads 4 kv_heads 4
+        scale 0.25 causal : …
     ```
   }];
   let arguments = (ins Nn_Float:$query, Nn_Float:$key, Nn_Float:$value,
-                       Optional<Nn_IndexScalar>:$seed, Optional<Nn_IndexScalar>:$step,
+                       Optional<Nn_Index>:$first_key, Optional<Nn_IndexScalar>:$seed, Optional<Nn_IndexScalar>:$step,
                        Optional<Nn_IndexScalar>:$first_row, Optional<Nn_IndexScalar>:$stream, I64Attr:$batch, I64Attr:$heads,
                        I64Attr:$kv_heads, F64Attr:$scale, UnitAttr:$causal,
                        DefaultValuedAttr<I64Attr, "0">:$window,
                        DefaultValuedAttr<F64Attr, "0.0">:$dropout);
   let results = (outs Nn_Float:$result, Nn_TensorOf<[F32]>:$lse);
   let assemblyFormat = [{
-    $query `,` $key `,` $value `batch` $batch `heads` $heads `kv_heads` $kv_heads `scale` $scale
-    (`causal` $causal^)? (`window` $window^)?
+    $query `,` $key `,` $value (`first_key` `(` $first_key^ `:` type($first_key) `)`)?
+    `batch` $batch `heads` $heads `kv_heads` $kv_heads `scale` $scale (`causal` $causal^)? (`window` $window^)?
     (`dropout` $dropout^ `random` `(` $seed `,` $step `,` $first_row `,` $stream `)`)?
     attr-dict
     `:` type($query) `,` type($key) `,` type($value) `->` type($result) `,` type($lse)
@@ -89,7 +93,7 @@ def Nn_AttentionGradOp : Nn_KernelOp<"attention_grad", [RunsLow, ModelCost, Stri
   }];
   let arguments = (ins Nn_Float:$query, Nn_Float:$key, Nn_Float:$value, Nn_Float:$output,
                        Nn_TensorOf<[F32]>:$lse, Nn_Float:$gradient,
-                       Optional<Nn_IndexScalar>:$seed, Optional<Nn_IndexScalar>:$step,
+                       Optional<Nn_Index>:$first_key, Optional<Nn_IndexScalar>:$seed, Optional<Nn_IndexScalar>:$step,
                        Optional<Nn_IndexScalar>:$first_row, Optional<Nn_IndexScalar>:$stream, I64Attr:$batch, I64Attr:$heads,
                        I64Attr:$kv_heads, F64Attr:$scale, UnitAttr:$causal,
                        DefaultValuedAttr<I64Attr, "0">:$window,
@@ -97,7 +101,7 @@ def Nn_AttentionGradOp : Nn_KernelOp<"attention_grad", [RunsLow, ModelCost, Stri
   let results = (outs Nn_Float:$query_gradient, Nn_Float:$key_gradient, Nn_Float:$value_gradient);
   let assemblyFormat = [{
     $query `,` $key `,` $value `,` $output `,` $lse `,` $gradient
-    `batch` $batch `heads` $heads `kv_heads` $kv_heads `scale` $scale
+    (`first_key` `(` $first_key^ `)`)? `batch` $batch `heads` $heads `kv_heads` $kv_heads `scale` $scale
     (`causal` $causal^)? (`window` $window^)?
     (`dropout` $dropout^ `random` `(` $seed `,` $step `,` $first_row `,` $stream `)`)?
     attr-dict `:` functional-type(operands, results)
@@ -111,19 +115,41 @@ def Nn_RopeOp : Nn_KernelOp<"rope", [Differentiable, Precision, Cost,
   let summary = "Rotary position embedding, half-split";
   let description = [{
     Each head's row (a, b), halves of head_dim, becomes (a·cos - b·sin, b·cos + a·sin) with the
-    tables' row at the token's position in its sequence (token mod seq). `inverse` rotates back,
-    which is the gradient.
+    tables' row at the token's position: where it stands in its sequence (token mod seq) or, with
+    `positions` [tokens], its number there. `inverse` rotates back, which is the gradient.
 
     ```mlir
     %y = nn.rope %x, %cos, %sin heads 4 : tensor<16x64xf32>, tensor<8x8xf32>
+    %y = nn.rope %x, %cos, %sin positions(%p : tensor<16xi32>) heads 4 : tensor<16x64xf32>, tensor<8x8xf32>
     ```
   }];
   let arguments = (ins Nn_Float:$input, Nn_TensorOf<[F32]>:$cos, Nn_TensorOf<[F32]>:$sin,
-                       I64Attr:$heads, UnitAttr:$inverse);
+                       Optional<Nn_Index>:$positions, I64Attr:$heads, UnitAttr:$inverse);
   let results = (outs Nn_Float:$result);
   let assemblyFormat = [{
-    $input `,` $cos `,` $sin `heads` $heads (`inverse` $inverse^)? attr-dict `:` type($input) `,` type($cos)
+    $input `,` $cos `,` $sin (`positions` `(` $positions^ `:` type($positions) `)`)? `heads` $heads
+    (`inverse` $inverse^)? attr-dict `:` type($input) `,` type($cos)
   }];
+  let hasVerifier = 1;
+}
+
+def Nn_DocumentsOp : Nn_KernelOp<"documents", [Precision, Cost, Fusion,
+    AllTypesMatch<["tokens", "first_key", "positions"]>]> {
+  let summary = "Where the documents of packed rows begin";
+  let description = [{
+    Rows of `seq` tokens hold documents one after another, each up to and with a token `separator`;
+    a row's first token begins a document whatever was before it. `first_key[n]` is the position in
+    its row of the first token of token n's document, `positions[n]` how many tokens of its document
+    are before it.
+
+    ```mlir
+    // with tokens 5 0 6 7 in a row: first_key 0 0 2 2, positions 0 1 0 1
+    %first, %positions = nn.documents %tokens seq 4 separator 0 : tensor<8xi32>
+    ```
+  }];
+  let arguments = (ins Nn_Index:$tokens, I64Attr:$seq, I64Attr:$separator);
+  let results = (outs Nn_Index:$first_key, Nn_Index:$positions);
+  let assemblyFormat = "$tokens `seq` $seq `separator` $separator attr-dict `:` type($tokens)";
   let hasVerifier = 1;
 }
 

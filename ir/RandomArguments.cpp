@@ -39,6 +39,11 @@ std::optional<Interval> requiredBy(OpOperand &use) {
   return llvm::TypeSwitch<Operation *, Answer>(use.getOwner())
       .Case([&](EmbeddingOp op) { return pick({below(rowsOf(op.getTable()))}); })
       .Case([&](EmbeddingGradOp op) { return pick({below(rowsOf(op.getResult()))}); })
+      .Case([&](AttentionOp op) {
+        int64_t seq = rowsOf(op.getQuery()) / static_cast<int64_t>(op.getBatch());
+        return op.getFirstKey() ? pick({{}, {}, {}, below(seq)}) : Answer();
+      })
+      .Case([&](RopeOp op) { return pick({{}, {}, {}, below(rowsOf(op.getCos()))}); })
       .Case([&](CrossEntropyOp op) {
         return pick({{}, targetsBelow(rowSpaceOf(op.getLogits().getType()).columns)});
       })

@@ -164,6 +164,7 @@ void readFlags(Reader flags, Metadata &metadata) {
   metadata.recompute = flags.string("recompute");
   metadata.mesh = flags.string("mesh");
   metadata.target = flags.string("target");
+  metadata.documentSeparator = flags.integer("document_separator", -1);
   metadata.init = flags.string("init");
   metadata.cpuFeatures = enabledFeatures(flags.string("cpu_features"));
 }

@@ -58,6 +58,7 @@ struct Metadata {
   int64_t maxPositions = 0;
   int64_t microBatch = 0, seq = 0, gradAccum = 0;
   std::string precision, optimizer, recompute, mesh, target;
+  int64_t documentSeparator = -1; ///< the token that ends a document, its label ignored; -1: none
   std::string init; ///< how parameters are initialised where the command line does not say
   std::vector<std::string> cpuFeatures; ///< that the kernels use, by LLVM's names
   int64_t parameters = 0;

@@ -1,6 +1,6 @@
 // Prints how fast the attention kernels run, as JSON: milliseconds (best of many) and GFLOP/s,
-// counting only the pairs that are not masked; f32, with dropout, bf16. Two threads unless the
-// first argument says otherwise.
+// counting only the pairs that are not masked causally; f32, with dropout, bf16, with documents.
+// Two threads unless the first argument says otherwise.
 #include "codegen/cpu/Attention.h"
 #include "codegen/cpu/LoadedKernel.h"
 #include "runtime/cpu/ThreadPool.h"
@@ -56,11 +56,12 @@ struct Case {
   int64_t batch, seq, heads, headDim;
   gradc::row::Dtype dtype = gradc::row::Dtype::f32;
   double dropout = 0;
+  int64_t document = 0; ///< tokens of a document; 0: no documents
 };
 
 AttentionSpec specOf(const Case &c) {
   AttentionSpec spec;
-  spec.dtype = c.dtype, spec.dropout = c.dropout;
+  spec.dtype = c.dtype, spec.dropout = c.dropout, spec.documents = c.document > 0;
   spec.batch = c.batch, spec.seq = c.seq, spec.headDim = c.headDim;
   spec.heads = spec.kvHeads = c.heads;
   spec.scale = 1 / std::sqrt(static_cast<double>(c.headDim));
@@ -90,11 +91,16 @@ void bench(gradc::rt::ThreadPool &pool, const Case &c) {
   Tensor qkv(c.dtype, 3 * count), dQkv(c.dtype, 3 * count), o(c.dtype, count), dO(c.dtype, count);
   std::vector<float> lse(c.batch * c.heads * c.seq);
   int32_t seed = 1, step = 2, firstRow = 0, stream = 3;
-  std::vector<void *> keys;
+  std::vector<int32_t> firstKeys;
+  for (int64_t token = 0; token < c.batch * c.seq && c.document > 0; ++token)
+    firstKeys.push_back(static_cast<int32_t>(token % c.seq / c.document * c.document));
+  std::vector<void *> mask;
+  if (c.document > 0)
+    mask.push_back(firstKeys.data());
   if (c.dropout > 0)
-    keys = {&seed, &step, &firstRow, &stream};
+    mask.insert(mask.end(), {&seed, &step, &firstRow, &stream});
   auto buffers = [&](std::vector<void *> inputs, std::vector<void *> results) {
-    inputs.insert(inputs.end(), keys.begin(), keys.end());
+    inputs.insert(inputs.end(), mask.begin(), mask.end());
     inputs.insert(inputs.end(), results.begin(), results.end());
     return inputs;
   };
@@ -105,15 +111,17 @@ void bench(gradc::rt::ThreadPool &pool, const Case &c) {
       bestMs(pool, backwardKernel.function(), attentionBackwardTaskCount(spec),
              buffers({qkv.at(0), qkv.at(width), qkv.at(2 * width), o.at(0), lse.data(), dO.at(0)},
                      {dQkv.at(0), dQkv.at(width), dQkv.at(2 * width)}));
-  std::printf("{\"batch\": %lld, \"seq\": %lld, \"heads\": %lld, \"head_dim\": %lld, "
-              "\"bits\": %lld, \"dropout\": %g, \"threads\": %d, \"compile_ms\": %.0f, "
-              "\"forward_ms\": %.3f, \"forward_gflops\": %.0f, \"backward_ms\": %.3f, "
-              "\"backward_gflops\": %.0f}\n",
-              static_cast<long long>(c.batch), static_cast<long long>(c.seq),
-              static_cast<long long>(c.heads), static_cast<long long>(c.headDim),
-              static_cast<long long>(8 * gradc::row::byteSize(c.dtype)), c.dropout, pool.threads(),
-              compileMs, forward, attentionForwardFlops(spec) / forward * 1e-6, backward,
-              attentionBackwardFlops(spec) / backward * 1e-6);
+  std::printf(
+      "{\"batch\": %lld, \"seq\": %lld, \"heads\": %lld, \"head_dim\": %lld, "
+      "\"bits\": %lld, \"dropout\": %g, \"document\": %lld, \"threads\": %d, \"compile_ms\": %.0f, "
+      "\"forward_ms\": %.3f, \"forward_gflops\": %.0f, \"backward_ms\": %.3f, "
+      "\"backward_gflops\": %.0f}\n",
+      static_cast<long long>(c.batch), static_cast<long long>(c.seq),
+      static_cast<long long>(c.heads), static_cast<long long>(c.headDim),
+      static_cast<long long>(8 * gradc::row::byteSize(c.dtype)), c.dropout,
+      static_cast<long long>(c.document), pool.threads(), compileMs, forward,
+      attentionForwardFlops(spec) / forward * 1e-6, backward,
+      attentionBackwardFlops(spec) / backward * 1e-6);
 }
 
 } // namespace
@@ -132,6 +140,8 @@ int main(int argc, char **argv) {
     bench(**pool, {1, 1024, 12, 64, Dtype::f32, 0.1});
     bench(**pool, {1, 1024, 12, 64, Dtype::bf16});
     bench(**pool, {1, 1024, 12, 64, Dtype::bf16, 0.1});
+    for (int64_t document : {128, 100, 1024})
+      bench(**pool, {1, 1024, 12, 64, Dtype::f32, 0, document});
   });
   return status.ok() ? 0 : 1;
 }

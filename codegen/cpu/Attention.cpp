@@ -101,11 +101,12 @@ static int64_t productFlops(const AttentionSpec &s) {
 int64_t attentionForwardFlops(const AttentionSpec &s) { return 2 * productFlops(s); }
 int64_t attentionBackwardFlops(const AttentionSpec &s) { return 5 * productFlops(s); }
 
-/// Bytes of so many tensors of query heads' and of key heads' rows, and of lse.
+/// Bytes of so many tensors of query heads' and of key heads' rows, of lse and of first keys.
 static int64_t tensorBytes(const AttentionSpec &s, int64_t ofHeads, int64_t ofKeyHeads) {
   int64_t elements = (ofHeads * s.heads + ofKeyHeads * s.kvHeads) * s.headDim;
+  int64_t firstKey = s.documents ? row::byteSize(row::Dtype::i32) : 0;
   return s.batch * s.seq *
-         (elements * row::byteSize(s.dtype) + s.heads * row::byteSize(row::Dtype::f32));
+         (elements * row::byteSize(s.dtype) + s.heads * row::byteSize(row::Dtype::f32) + firstKey);
 }
 int64_t attentionForwardBytes(const AttentionSpec &s) { return tensorBytes(s, 2, 2); }
 int64_t attentionBackwardBytes(const AttentionSpec &s) { return tensorBytes(s, 4, 4); }

@@ -6,9 +6,10 @@
 // Buffers. q, k, v, o and their gradients, all of the spec's dtype, are addressed by strides, so
 // that q, k and v may be slices of one packed [batch, seq, 3 * heads * headDim] buffer; lse is f32
 // [batch, heads, seq].
-//   forward:  q, k, v, [seed, step, first row, stream,] o, lse
-//   backward: q, k, v, o, lse, dO, [seed, step, first row, stream,] dq, dk, dv
-// The four in brackets, single i32s, only with dropout. The last two resp. three are written; no
+//   forward:  q, k, v, [first keys,] [seed, step, first row, stream,] o, lse
+//   backward: q, k, v, o, lse, dO, [first keys,] [seed, step, first row, stream,] dq, dk, dv
+// First keys, i32 [batch, seq], only with documents; the next four, single i32s, only with dropout.
+// The last two resp. three are written; no
 // output may overlap another buffer. All is computed in f32; an element is rounded once, when it is
 // stored. Scratch is on the stack: about 0.5 MiB for head dimensions up to 128, 4 MiB at 1024, the
 // largest there is, and up to 2 MiB more where elements are narrow. Tasks are a function of the
@@ -47,6 +48,8 @@ struct AttentionSpec {
   bool causal = true;
   /// 0: none. Otherwise query i sees the keys i - window + 1 .. i, and `causal` is implied.
   int64_t window = 0;
+  /// Besides, query i sees no key before its first key, which a buffer says (a document's start).
+  bool documents = false;
   /// Of the softmax's results; the numbers are those of nn.dropout on [batch, heads, seq, seq].
   double dropout = 0;     ///< below 1
   Strides q, k, v, o;     ///< k, v of kvHeads heads
@@ -56,7 +59,12 @@ struct AttentionSpec {
   /// Strides of a contiguous [batch, seq, heads, headDim].
   static Strides contiguous(int64_t seq, int64_t heads, int64_t headDim);
 
+  /// Keys behind a query are hidden from it.
   bool masked() const { return causal || window > 0; }
+  /// Keys far before a query are hidden from it.
+  bool forgets() const { return window > 0 || documents; }
+  /// Buffers between the tensors that are read and those that are written.
+  int maskBuffers() const { return (documents ? 1 : 0) + (dropout > 0 ? 4 : 0); }
   bool narrow() const { return dtype != row::Dtype::f32; }
   int64_t group() const { return heads / kvHeads; }
 };
@@ -67,7 +75,8 @@ std::string verify(const AttentionSpec &spec);
 int64_t attentionForwardTaskCount(const AttentionSpec &spec);
 int64_t attentionBackwardTaskCount(const AttentionSpec &spec);
 
-/// (query, key) pairs that are not masked, of one head of one sequence.
+/// (query, key) pairs that are not masked, of one head of one sequence; documents, whose lengths
+/// are known at run time only, count as one.
 int64_t attentionPairs(const AttentionSpec &spec);
 /// Operations of the matrix products, masked pairs not counted: 2 products forward, 5 backward.
 int64_t attentionForwardFlops(const AttentionSpec &spec);

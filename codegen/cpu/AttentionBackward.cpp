@@ -10,7 +10,7 @@ namespace gradc::codegen {
 BackwardEmitter::BackwardEmitter(KernelBuilder &k, const AttentionSpec &spec)
     : k(k), spec(spec), tiling(spec, k.target()), split(backwardSplit(spec)),
       scoreTile{tileRows(k.target(), maxTileVectors(k.target())), maxTileVectors(k.target())},
-      dropout(k, spec, 6, backwardKeyBlock) {}
+      documents(k, spec, 6), dropout(k, spec, spec.documents ? 7 : 6, backwardKeyBlock) {}
 
 void BackwardEmitter::emit() {
   allocate();
@@ -38,6 +38,10 @@ void BackwardEmitter::keyShare() {
   Value query = spec.masked() ? key : k.index(0), endQuery = k.index(spec.seq);
   if (spec.window > 0)
     endQuery = k.minimum(k.add(endKey, spec.window - 1), spec.seq);
+  if (documents) {
+    documents.openSequence(batch);
+    endQuery = documents.endOfSeeing(query, endQuery, endKey);
+  }
   share({batch, kvHead, first, k.add(first, spec.group()), key, endKey, query, endQuery, true,
          false});
 }
@@ -78,7 +82,8 @@ void BackwardEmitter::allocate() {
 void BackwardEmitter::share(const Share &share) {
   keys = headRows(k, k.buffer(1), spec, spec.k, share.batch, share.kvHead);
   values = headRows(k, k.buffer(2), spec, spec.v, share.batch, share.kvHead);
-  int results = dropout ? 10 : 6;
+  documents.openSequence(share.batch);
+  int results = 6 + spec.maskBuffers();
   dk = headRows(k, k.buffer(results + 1), spec, spec.dk, share.batch, share.kvHead);
   dv = headRows(k, k.buffer(results + 2), spec, spec.dv, share.batch, share.kvHead);
   if (share.keyGradients) {
@@ -96,7 +101,7 @@ void BackwardEmitter::queryHead(const Share &share, Value head) {
   q = headRows(k, k.buffer(0), spec, spec.q, share.batch, head);
   out = headRows(k, k.buffer(3), spec, spec.o, share.batch, head);
   dOut = headRows(k, k.buffer(5), spec, spec.dO, share.batch, head);
-  dq = headRows(k, k.buffer(dropout ? 10 : 6), spec, spec.dq, share.batch, head);
+  dq = headRows(k, k.buffer(6 + spec.maskBuffers()), spec, spec.dq, share.batch, head);
   lse = k.at(k.buffer(4), k.mul(k.add(k.mul(share.batch, spec.heads), head), spec.seq));
   dropout.openHead(share.batch, head);
   k.forRange(share.firstQuery, share.endQuery, superRows,
@@ -120,6 +125,8 @@ void BackwardEmitter::superblock(const Share &share, Value first) {
     Value seen = k.maximum(k.sub(first, spec.window - 1), 0);
     low = k.maximum(low, k.roundDown(seen, backwardKeyBlock));
   }
+  if (documents)
+    low = k.maximum(low, k.roundDown(documents.bounds(first, range.end).least, backwardKeyBlock));
   k.forRange(low, high, backwardKeyBlock,
              [&](Value firstKey) { keyBlock(share, firstKey, first, count); });
   if (share.queryGradients)
@@ -143,6 +150,11 @@ void BackwardEmitter::keyBlock(const Share &share, Value firstKey, Value superFi
   if (spec.window > 0) {
     Value last = k.add(firstKey, backwardKeyBlock - 1 + spec.window);
     high = k.minimum(high, k.sub(last, superFirst));
+  }
+  if (documents) {
+    Value end = documents.endOfSeeing(k.add(superFirst, low), k.add(superFirst, high),
+                                      k.add(firstKey, backwardKeyBlock));
+    high = k.minimum(high, k.sub(end, superFirst));
   }
   k.forRange(low, high, backwardQueryBlock, [&](Value query) {
     Value count = k.minimum(k.sub(high, query), backwardQueryBlock);

@@ -10,6 +10,7 @@
 // make P or dS infinite, NaN, or (a score of -inf) 0 as they must be.
 #pragma once
 
+#include "codegen/cpu/AttentionDocuments.h"
 #include "codegen/cpu/AttentionDropout.h"
 #include "codegen/cpu/AttentionOperands.h"
 
@@ -87,6 +88,7 @@ private:
     int64_t rows, vectors;
   } scoreTile;
   int64_t superRows = 0;
+  AttentionDocuments documents;
   AttentionDropout dropout;
 
   HeadRows q, keys, values, out, dOut, dq, dk, dv;

@@ -70,6 +70,10 @@ Value BackwardEmitter::needsMask(const Blocks &blocks) {
     Value last = k.add(first, k.sub(blocks.live, 1));
     needed = k.either(needed, k.less(k.add(blocks.firstKey, spec.window - 1), last));
   }
+  if (documents) {
+    Value latest = documents.bounds(first, k.add(first, blocks.live)).greatest;
+    needed = k.either(needed, k.less(blocks.firstKey, latest));
+  }
   return needed;
 }
 
@@ -113,6 +117,10 @@ BackwardEmitter::Visible BackwardEmitter::visibleKeys(const Blocks &blocks, Valu
     high = k.minimum(high, k.add(position, 1));
   if (spec.window > 0)
     low = k.maximum(k.sub(position, spec.window - 1), 0);
+  if (documents) {
+    Value first = documents.firstKey(k.add(blocks.superFirst, row));
+    low = k.maximum(low, k.sub(first, blocks.firstKey));
+  }
   Value empty = k.equalF(k.loadFloat(k.at(rowLse, row)), k.v.constant(k.v.f32, infinity));
   return {low, k.select(empty, k.index(0), high)};
 }
@@ -120,7 +128,7 @@ BackwardEmitter::Visible BackwardEmitter::visibleKeys(const Blocks &blocks, Valu
 /// Mask of the visible keys from `column` on.
 Value BackwardEmitter::seenLanes(const Visible &visible, int64_t column) {
   Value seen = k.v.firstLanes(k.sub(visible.high, k.index(column)));
-  if (spec.window == 0)
+  if (!spec.forgets())
     return seen;
   Value hidden = k.v.firstLanes(k.sub(visible.low, k.index(column)));
   return k.select(hidden, k.v.constant(hidden.getType(), 0), seen);

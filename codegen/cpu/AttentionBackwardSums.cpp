@@ -74,6 +74,11 @@ void BackwardEmitter::queryTile(const Blocks &blocks, const TileSpec &tile, int6
   }
   if (spec.window > 0)
     first = k.roundDown(k.maximum(k.sub(position, spec.window - 1), 0), tile.depthUnit);
+  if (documents) {
+    Value seen = documents.leastOf(k.add(blocks.superFirst, row), tile.rows);
+    seen = k.roundDown(k.maximum(k.sub(seen, blocks.firstKey), 0), tile.depthUnit);
+    first = k.minimum(k.maximum(first, seen), end);
+  }
   callTile(k, tile,
            {k.sub(end, first), k.at(tileRow(dS, i), first),
             k.at(packedRow(packedKeys, first), column), k.at(packedRow(sumsDq, row), column)});

@@ -13,7 +13,8 @@ static int64_t keysOfBlock(const AttentionTiling &tiling) {
 
 ForwardEmitter::ForwardEmitter(KernelBuilder &k, const AttentionSpec &spec)
     : k(k), spec(spec), tiling(spec, k.target()), split(forwardSplit(spec)),
-      blockKeys(keysOfBlock(tiling)), dropout(k, spec, 3, blockKeys) {}
+      blockKeys(keysOfBlock(tiling)), documents(k, spec, 3),
+      dropout(k, spec, spec.documents ? 4 : 3, blockKeys) {}
 
 void ForwardEmitter::openTask() {
   Value head = k.divide(k.task(), split.parts), part = k.remainder(k.task(), split.parts);
@@ -21,7 +22,7 @@ void ForwardEmitter::openTask() {
   part = k.sub(k.index(split.parts - 1), part);
   Value batch = k.divide(head, spec.heads), h = k.remainder(head, spec.heads);
   Value kvHead = k.divide(h, spec.group());
-  int results = dropout ? 7 : 3;
+  int results = 3 + spec.maskBuffers();
   q = headRows(k, k.buffer(0), spec, spec.q, batch, h);
   keys = headRows(k, k.buffer(1), spec, spec.k, batch, kvHead);
   values = headRows(k, k.buffer(2), spec, spec.v, batch, kvHead);
@@ -29,6 +30,7 @@ void ForwardEmitter::openTask() {
   lse = k.at(k.buffer(results + 1), k.mul(head, spec.seq));
   taskFirst = k.mul(part, split.rows);
   taskEnd = k.minimum(k.add(taskFirst, split.rows), spec.seq);
+  documents.openSequence(batch);
   dropout.openHead(batch, h);
 }
 
@@ -56,6 +58,10 @@ void ForwardEmitter::emit() {
   Value low = k.index(0), high = spec.masked() ? taskEnd : k.index(spec.seq);
   if (spec.window > 0)
     low = k.roundDown(k.maximum(k.sub(taskFirst, spec.window - 1), 0), blockKeys);
+  if (documents) {
+    Value least = k.minimum(documents.bounds(taskFirst, taskEnd).least, taskFirst);
+    low = k.maximum(low, k.roundDown(least, blockKeys));
+  }
   k.forRange(low, high, blockKeys, [&](Value firstKey) { keyBlock(firstKey); });
 }
 
@@ -74,21 +80,43 @@ void ForwardEmitter::keyBlock(Value firstKey) {
   if (spec.window > 0)
     high = k.minimum(high, k.add(k.add(firstKey, count), spec.window - 1));
   k.forRange(low, high, forwardQueryBlock, [&](Value firstQuery) {
-    Blocks blocks{firstKey, count, firstQuery, {}, k.index(0), range.rows};
+    Blocks blocks{firstKey, count, firstQuery, {}, k.index(0), range.rows, {}, {}};
     blocks.queries = k.minimum(k.sub(taskEnd, firstQuery), forwardQueryBlock);
-    if (spec.masked()) {
-      Value last = k.sub(k.add(firstQuery, blocks.queries), firstKey);
-      blocks.highKey = k.minimum(range.rows, k.roundUp(last, tiling.panel));
-    }
-    if (spec.window > 0) {
-      Value first = k.sub(k.sub(firstQuery, spec.window - 1), firstKey);
-      blocks.lowKey = k.roundDown(k.maximum(first, 0), tiling.panel);
-    }
-    queryBlock(blocks);
+    limitKeys(blocks, range.rows);
+    if (!documents)
+      return queryBlock(blocks);
+    Value seen = k.less(blocks.oldestKey, k.add(firstKey, blockKeys));
+    k.ifTrue(seen, [&] { queryBlock(blocks); });
   });
 }
 
-void ForwardEmitter::queryBlock(Blocks blocks) {
+/// Behind the last key that some query of the block sees, in any key block.
+Value ForwardEmitter::endOfKeys(const Blocks &blocks) {
+  return spec.masked() ? k.add(blocks.firstQuery, blocks.queries) : k.index(spec.seq);
+}
+
+void ForwardEmitter::limitKeys(Blocks &blocks, Value packedKeyRows) {
+  if (spec.masked()) {
+    Value last = k.sub(endOfKeys(blocks), blocks.firstKey);
+    blocks.highKey = k.minimum(packedKeyRows, k.roundUp(last, tiling.panel));
+  }
+  if (!spec.forgets())
+    return;
+  blocks.oldestKey = k.index(0);
+  if (spec.window > 0)
+    blocks.oldestKey = k.maximum(k.sub(blocks.firstQuery, spec.window - 1), 0);
+  if (documents) {
+    auto [least, greatest] =
+        documents.bounds(blocks.firstQuery, k.add(blocks.firstQuery, blocks.queries));
+    least = k.minimum(least, k.sub(endOfKeys(blocks), 1));
+    blocks.oldestKey = k.maximum(blocks.oldestKey, least);
+    blocks.latestStart = greatest;
+  }
+  Value first = k.maximum(k.sub(blocks.oldestKey, blocks.firstKey), 0);
+  blocks.lowKey = k.roundDown(first, tiling.panel);
+}
+
+void ForwardEmitter::queryBlock(const Blocks &blocks) {
   packRows(k, tiling, q, {blocks.firstQuery, taskEnd, k.index(forwardQueryBlock)},
            spec.scale * std::numbers::log2e, packedQueries);
   scores(blocks);
@@ -96,8 +124,7 @@ void ForwardEmitter::queryBlock(Blocks blocks) {
   weighValues(blocks);
   carryOutput(blocks);
 
-  Value lastKey = spec.masked() ? k.add(blocks.firstQuery, blocks.queries) : k.index(spec.seq);
-  Value more = k.less(k.add(blocks.firstKey, blockKeys), lastKey);
+  Value more = k.less(k.add(blocks.firstKey, blockKeys), endOfKeys(blocks));
   k.ifTrue(more, [] {}, [&] { closeRows(blocks); });
 }
 

@@ -5,6 +5,7 @@
 // maximum and sum.
 #pragma once
 
+#include "codegen/cpu/AttentionDocuments.h"
 #include "codegen/cpu/AttentionDropout.h"
 #include "codegen/cpu/AttentionOperands.h"
 
@@ -22,19 +23,25 @@ private:
   /// scores there are -inf) gets weights of 0.
   static constexpr double lowestMaximum = std::numeric_limits<float>::lowest();
 
-  /// A block of keys and a block of queries, in token numbers; `keys`, `lowKey` and `highKey` are
+  /// A block of keys and a block of queries, in token numbers. `keys`, `lowKey` and `highKey` are
   /// relative to firstKey, the latter two bounding the panels that some query of the block sees.
   struct Blocks {
     mlir::Value firstKey, keys;
     mlir::Value firstQuery, queries;
     mlir::Value lowKey, highKey;
+    /// Where queries forget: the first key that some query of the block sees, in any key block, but
+    /// no later than the last that the causal mask leaves: that one's block closes the rows.
+    mlir::Value oldestKey;
+    mlir::Value latestStart; ///< with documents: the greatest first key
   };
 
   // --- AttentionForward.cpp: tasks, blocks, scores
   void openTask();
   void allocate();
   void keyBlock(mlir::Value firstKey);
-  void queryBlock(Blocks blocks);
+  mlir::Value endOfKeys(const Blocks &blocks);
+  void limitKeys(Blocks &blocks, mlir::Value packedKeyRows);
+  void queryBlock(const Blocks &blocks);
   void scores(const Blocks &blocks);
 
   // --- AttentionForwardSoftmax.cpp: scores become weights
@@ -71,6 +78,7 @@ private:
   AttentionTiling tiling;
   ForwardSplit split;
   int64_t blockKeys; ///< keys of a block at most
+  AttentionDocuments documents;
   AttentionDropout dropout;
 
   HeadRows q, keys, values, out;

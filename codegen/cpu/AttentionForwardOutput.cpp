@@ -30,7 +30,7 @@ void ForwardEmitter::weighValues(const Blocks &blocks) {
       });
     }
   };
-  if (!spec.masked())
+  if (!spec.masked() && !documents)
     return product(false);
   k.ifTrue(valuesNotFinite, [&] { product(true); }, [&] { product(false); });
 }
@@ -48,15 +48,18 @@ std::pair<Value, Value> ForwardEmitter::seenKeys(const Blocks &blocks, Value i,
     Value first = k.maximum(k.sub(position, spec.window - 1), 0);
     low = k.maximum(low, k.roundDown(first, tile.depthUnit));
   }
+  if (documents) {
+    Value first = documents.leastOf(k.add(blocks.firstQuery, i), tile.rows);
+    first = k.maximum(k.sub(first, blocks.firstKey), 0);
+    low = k.minimum(k.maximum(low, k.roundDown(first, tile.depthUnit)), high);
+  }
   return {low, high};
 }
 
 void ForwardEmitter::carryOutput(const Blocks &blocks) {
   Value firstBlock = k.index(0);
-  if (spec.window > 0) {
-    Value first = k.maximum(k.sub(blocks.firstQuery, spec.window - 1), 0);
-    firstBlock = k.roundDown(first, blockKeys);
-  }
+  if (spec.forgets())
+    firstBlock = k.roundDown(blocks.oldestKey, blockKeys);
   auto rows = [&](llvm::function_ref<Value(Value i, Value carried, Value fresh)> sum) {
     k.forRange(0, blocks.queries, 1, [&](Value i) {
       Value fresh = k.at(outputTile, k.mul(i, tiling.width));

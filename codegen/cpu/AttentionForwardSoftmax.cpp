@@ -24,6 +24,8 @@ void ForwardEmitter::mask(const Blocks &blocks) {
     Value first = k.sub(k.sub(last, spec.window - 1), blocks.firstKey);
     needed = k.either(needed, k.less(blocks.lowKey, first));
   }
+  if (documents)
+    needed = k.either(needed, k.less(k.add(blocks.firstKey, blocks.lowKey), blocks.latestStart));
   k.ifTrue(needed, [&] { k.forRange(0, blocks.queries, 1, [&](Value i) { maskRow(blocks, i); }); });
 }
 
@@ -34,6 +36,10 @@ ForwardEmitter::Visible ForwardEmitter::visibleKeys(const Blocks &blocks, Value 
     visible.high = k.maximum(k.minimum(visible.high, k.add(position, 1)), 0);
   if (spec.window > 0)
     visible.low = k.maximum(visible.low, k.sub(position, spec.window - 1));
+  if (documents) {
+    Value first = documents.firstKey(k.add(blocks.firstQuery, i));
+    visible.low = k.maximum(visible.low, k.sub(first, blocks.firstKey));
+  }
   return visible;
 }
 
@@ -47,7 +53,7 @@ void ForwardEmitter::maskRow(const Blocks &blocks, Value i) {
     Value place = k.at(row, j);
     k.store(k.select(k.v.firstLanes(k.sub(high, j)), k.load(place), masked), place);
   });
-  if (spec.window == 0)
+  if (!spec.forgets())
     return;
   k.forRange(blocks.lowKey, k.minimum(low, blocks.highKey), k.lanes(), [&, low = low](Value j) {
     Value place = k.at(row, j);

@@ -68,6 +68,9 @@ Value KernelBuilder::maximum(Value x, Value y) { return arith::MaxSIOp::create(b
 Value KernelBuilder::less(Value x, Value y) {
   return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, x, y);
 }
+Value KernelBuilder::equal(Value x, Value y) {
+  return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, x, y);
+}
 Value KernelBuilder::either(Value x, Value y) { return arith::OrIOp::create(b, loc, x, y); }
 Value KernelBuilder::select(Value condition, Value x, Value y) {
   return arith::SelectOp::create(b, loc, condition, x, y);
@@ -91,6 +94,9 @@ Value KernelBuilder::stack(int64_t floats) {
 
 Value KernelBuilder::loadInt(Value pointer) {
   return arith::ExtSIOp::create(b, loc, v.i64, v.loadScalar(row::Dtype::i32, pointer));
+}
+void KernelBuilder::storeInt(Value value, Value pointer) {
+  v.storeScalar(row::Dtype::i32, arith::TruncIOp::create(b, loc, v.i32, value), pointer);
 }
 void KernelBuilder::store(Value value, Value pointer) {
   if (isa<VectorType>(value.getType()))

@@ -65,7 +65,8 @@ public:
   Value minimum(Value x, int64_t y) { return minimum(x, index(y)); }
   Value maximum(Value x, Value y);
   Value maximum(Value x, int64_t y) { return maximum(x, index(y)); }
-  Value less(Value x, Value y); ///< i1, signed
+  Value less(Value x, Value y);  ///< i1, signed
+  Value equal(Value x, Value y); ///< i1
   Value either(Value x, Value y);
   Value select(Value condition, Value x, Value y);
 
@@ -76,7 +77,8 @@ public:
   Value stack(int64_t floats);
   Value load(Value pointer) { return v.loadVector(row::Dtype::f32, pointer, {}); }
   Value loadFloat(Value pointer) { return v.loadScalar(row::Dtype::f32, pointer); }
-  Value loadInt(Value pointer); ///< an i32, widened to i64
+  Value loadInt(Value pointer);              ///< an i32, widened to i64
+  void storeInt(Value value, Value pointer); ///< an i64, narrowed to i32
   void store(Value value, Value pointer);
   /// The first `count` lanes only; the others load as zero. Narrow elements as Vectors has them.
   Value loadFirst(Value pointer, int64_t count, row::Dtype dtype = row::Dtype::f32);

@@ -1,6 +1,7 @@
 // The kernels that the CPU target can make.
 #include "codegen/cpu/KernelFamilies.h"
 #include "codegen/cpu/Attention.h"
+#include "codegen/cpu/Documents.h"
 #include "codegen/cpu/Embedding.h"
 #include "codegen/cpu/FoldRows.h"
 #include "codegen/cpu/Gemm.h"
@@ -107,6 +108,7 @@ template <typename Op> AttentionSpec attentionSpec(Op op) {
   spec.scale = op.getScale().convertToDouble();
   spec.causal = op.getCausal();
   spec.window = op.getWindow();
+  spec.documents = op.getFirstKey() != nullptr;
   spec.dropout = op.getDropout().convertToDouble();
   return spec;
 }
@@ -151,8 +153,8 @@ void emitAttentionGrad(nn::AttentionGradOp op, Emission &to) {
   emitAttentionBackward(to.module, to.name, specOf(op, to.strides), to.target);
 }
 
-//===-- rope and embeddings
-//----------------------------------------------------------------------===//
+//===-- rope, documents and embeddings
+//-----------------------------------------------------------===//
 
 RopeSpec specOf(nn::RopeOp op, ArrayRef<int64_t> strides) {
   RopeSpec spec;
@@ -165,8 +167,9 @@ RopeSpec specOf(nn::RopeOp op, ArrayRef<int64_t> strides) {
     return {spec.seq * token, token, spec.headDim};
   };
   spec.x = stridesOf(strides[0]);
-  spec.out = stridesOf(strides[3]);
+  spec.out = stridesOf(strides[op->getNumOperands()]);
   spec.dtype = dtypeOf(op.getInput());
+  spec.positions = op.getPositions() != nullptr;
   return spec;
 }
 KernelGeometry ropeGeometry(nn::RopeOp op, ArrayRef<int64_t> strides) {
@@ -175,6 +178,17 @@ KernelGeometry ropeGeometry(nn::RopeOp op, ArrayRef<int64_t> strides) {
 }
 void emitRopeOp(nn::RopeOp op, Emission &to) {
   emitRope(to.module, to.name, specOf(op, to.strides), to.target);
+}
+
+DocumentsSpec specOf(nn::DocumentsOp op) {
+  return {static_cast<int64_t>(op.getSeq()), static_cast<int32_t>(op.getSeparator())};
+}
+KernelGeometry documentsGeometry(nn::DocumentsOp op, ArrayRef<int64_t>) {
+  int64_t tokens = elements(op.getTokens());
+  return {tokens, taskCount(specOf(op), tokens)};
+}
+void emitDocumentsOp(nn::DocumentsOp op, Emission &to) {
+  emitDocuments(to.module, to.name, specOf(op), to.target);
 }
 
 EmbeddingSpec specOf(nn::EmbeddingOp op) {
@@ -229,6 +243,7 @@ const KernelFamily *findFamily(Operation *op) {
       family<nn::AttentionOp, attentionGeometry, emitAttention>(),
       family<nn::AttentionGradOp, attentionGradGeometry, emitAttentionGrad>(),
       family<nn::RopeOp, ropeGeometry, emitRopeOp>(),
+      family<nn::DocumentsOp, documentsGeometry, emitDocumentsOp>(),
       family<nn::EmbeddingOp, embeddingGeometry, emitEmbeddingOp>(),
       family<nn::EmbeddingGradOp, embeddingGradGeometry, emitEmbeddingGradOp>(),
   };

@@ -27,6 +27,8 @@ int64_t ropeFlops(const RopeSpec &s, int64_t extent) { return 3 * extent * s.hea
 
 int64_t ropeBytes(const RopeSpec &s, int64_t extent) {
   int64_t perToken = 2 * row::byteSize(s.dtype) * s.heads * s.headDim;
+  if (s.positions)
+    perToken += row::byteSize(row::Dtype::i32);
   return extent * perToken + 4 * std::min(extent, s.seq) * s.headDim;
 }
 
@@ -36,7 +38,8 @@ class RopeEmitter {
 public:
   RopeEmitter(KernelBuilder &k, const RopeSpec &spec)
       : k(k), spec(spec), half(spec.headDim / 2), x(k.buffer(0)), cosines(k.buffer(1)),
-        sines(k.buffer(2)), out(k.buffer(3)) {}
+        sines(k.buffer(2)), positions(spec.positions ? k.buffer(3) : Value()),
+        out(k.buffer(spec.positions ? 4 : 3)) {}
 
   void emit() {
     Value first = k.mul(k.task(), ropeTokensPerTask);
@@ -48,14 +51,20 @@ private:
   Value at(Value pointer, Value elements) {
     return k.v.elementPointer(spec.dtype, pointer, elements);
   }
+  /// Row of the tables for a token that stands at `place` in its sequence.
+  Value tableRow(Value token, Value place) {
+    if (!positions)
+      return place;
+    return k.maximum(k.minimum(k.loadInt(k.at(positions, token)), spec.seq - 1), 0);
+  }
   void emitToken(Value token) {
     // The extent counts tokens of all sequences one after another.
-    Value batch = k.divide(token, spec.seq), position = k.remainder(token, spec.seq);
+    Value batch = k.divide(token, spec.seq), place = k.remainder(token, spec.seq);
     auto row = [&](Value buffer, const RopeSpec::Strides &to) {
-      return at(buffer, k.add(k.mul(batch, to.batch), k.mul(position, to.token)));
+      return at(buffer, k.add(k.mul(batch, to.batch), k.mul(place, to.token)));
     };
     Value from = row(x, spec.x), to = row(out, spec.out);
-    Value table = k.mul(position, half);
+    Value table = k.mul(tableRow(token, place), half);
     Value c = k.at(cosines, table), s = k.at(sines, table);
     int64_t whole = half / k.lanes() * k.lanes();
     // Heads inside: a token's cosines and sines stay in registers.
@@ -87,7 +96,7 @@ private:
   KernelBuilder &k;
   const RopeSpec &spec;
   int64_t half;
-  Value x, cosines, sines, out;
+  Value x, cosines, sines, positions, out;
 };
 
 } // namespace

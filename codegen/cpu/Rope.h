@@ -4,9 +4,11 @@
 //   out[i + D/2] = x[i + D/2] cos + x[i] sin
 // The inverse turns back by the same angle: it is the gradient.
 //
-// Buffers: x, cos, sin, out. x and out are of one type, f32, bf16 or f16; the tables are f32
-// [seq or more, headDim / 2], and so is the arithmetic. out may be x. The extent is the number of
-// tokens, batch * seq; positions restart every `seq` tokens.
+// Buffers: x, cos, sin, [positions,] out. x and out are of one type, f32, bf16 or f16; the tables
+// are f32 [seq or more, headDim / 2], and so is the arithmetic. out may be x. The extent is the
+// number of tokens, batch * seq; positions restart every `seq` tokens or, where the spec asks for
+// it, are a buffer of i32, one a token; one that is not in 0 .. seq - 1 is taken as the nearest
+// that is.
 #pragma once
 
 #include "codegen/cpu/Target.h"
@@ -32,6 +34,7 @@ struct RopeSpec {
   bool inverse = false;
   Strides x, out;
   row::Dtype dtype = row::Dtype::f32; ///< of x and out
+  bool positions = false;             ///< are a buffer
   bool operator==(const RopeSpec &) const = default;
 };
 

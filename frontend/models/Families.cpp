@@ -7,11 +7,15 @@ namespace gradc {
 
 std::unique_ptr<Model> readGpt2(ConfigReader &config, DropoutPolicy dropout);
 std::unique_ptr<Model> readLlama(ConfigReader &config, DropoutPolicy dropout);
+std::unique_ptr<Model> readMistral(ConfigReader &config, DropoutPolicy dropout);
+std::unique_ptr<Model> readQwen2(ConfigReader &config, DropoutPolicy dropout);
 
 llvm::ArrayRef<ModelFamily> modelFamilies() {
   static const ModelFamily table[] = {
       {"gpt2", readGpt2},
       {"llama", readLlama},
+      {"mistral", readMistral},
+      {"qwen2", readQwen2},
   };
   return table;
 }

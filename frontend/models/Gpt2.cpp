@@ -28,9 +28,9 @@ public:
     graph.at("wte");
     Value x = graph.embedding(graph.tokens(), tokenTable(graph));
     graph.at("wpe");
-    Value positions = graph.constant(positionsOf(shape));
     Value positionTable = graph.table("transformer.wpe.weight", s.positions, s.width, s.deviation);
-    x = graph.dropout(graph.add(x, graph.embedding(positions, positionTable)), s.embeddingDropout);
+    x = graph.dropout(graph.add(x, graph.embedding(graph.positions(), positionTable)),
+                      s.embeddingDropout);
     for (int64_t layer = 0; layer < s.layers; ++layer)
       x = block(graph, x, "transformer.h." + std::to_string(layer), shape);
     graph.at("ln_f");
@@ -47,13 +47,6 @@ public:
 private:
   Value tokenTable(GraphBuilder &graph) const {
     return graph.table("transformer.wte.weight", s.vocab, s.width, s.deviation);
-  }
-
-  static std::vector<int32_t> positionsOf(TokenShape shape) {
-    std::vector<int32_t> positions(shape.batch * shape.seq);
-    for (size_t token = 0; token < positions.size(); ++token)
-      positions[token] = static_cast<int32_t>(token % shape.seq);
-    return positions;
   }
 
   Value block(GraphBuilder &graph, Value x, const std::string &name, TokenShape shape) const {

@@ -1,6 +1,5 @@
 // Llama: RMSNorm, rotary positions, grouped-query attention, a gated MLP, weights [out, in].
-#include "frontend/models/Model.h"
-#include "frontend/models/Rope.h"
+#include "frontend/models/Llama.h"
 #include <cmath>
 
 using llvm::Twine;
@@ -8,14 +7,6 @@ using mlir::Value;
 
 namespace gradc {
 namespace {
-
-struct LlamaSettings {
-  int64_t vocab, positions, width, innerWidth, layers, heads, kvHeads, headDim;
-  double epsilon, deviation, attentionDropout;
-  nn::ActivationKind activation;
-  bool attentionBias, mlpBias, tied;
-  RopeSettings rope;
-};
 
 class Llama : public Model {
 public:
@@ -34,7 +25,8 @@ public:
     Value sin = graph.constant(tables.sin, {shape.seq, s.headDim / 2});
     for (int64_t layer = 0; layer < s.layers; ++layer) {
       std::string name = "model.layers." + std::to_string(layer);
-      x = graph.add(x, attention(graph, x, name, cos, sin, shape));
+      int64_t window = layer >= s.firstWindowLayer && s.window < shape.seq ? s.window : 0;
+      x = graph.add(x, attention(graph, x, name, cos, sin, shape, window));
       x = graph.add(x, mlp(graph, x, name));
     }
     graph.at("norm");
@@ -54,23 +46,23 @@ private:
   }
 
   Value attention(GraphBuilder &graph, Value x, const std::string &layer, Value cos, Value sin,
-                  TokenShape shape) const {
+                  TokenShape shape, int64_t window) const {
     std::string name = layer + ".self_attn";
-    auto project = [&](Value input, const Twine &part, int64_t in, int64_t out) {
-      return graph.linear(input, {(name + part).str(), in, out, s.deviation, s.attentionBias});
+    auto project = [&](Value input, const Twine &part, int64_t in, int64_t out, bool bias) {
+      return graph.linear(input, {(name + part).str(), in, out, s.deviation, bias});
     };
     graph.at(name);
     Value normed = graph.rmsNorm(x, layer + ".input_layernorm", s.epsilon);
     int64_t queryWidth = s.heads * s.headDim, keyWidth = s.kvHeads * s.headDim;
-    Value query = project(normed, ".q_proj", s.width, queryWidth);
-    Value key = project(normed, ".k_proj", s.width, keyWidth);
-    Value value = project(normed, ".v_proj", s.width, keyWidth);
+    Value query = project(normed, ".q_proj", s.width, queryWidth, s.projectionBias);
+    Value key = project(normed, ".k_proj", s.width, keyWidth, s.projectionBias);
+    Value value = project(normed, ".v_proj", s.width, keyWidth, s.projectionBias);
     query = graph.rope(query, cos, sin, s.heads);
     key = graph.rope(key, cos, sin, s.kvHeads);
     double scale = 1 / std::sqrt(double(s.headDim));
-    Value mixed = graph.attention(query, key, value,
-                                  {shape.batch, s.heads, s.kvHeads, scale, s.attentionDropout});
-    return project(mixed, ".o_proj", queryWidth, s.width);
+    Value mixed = graph.attention(
+        query, key, value, {shape.batch, s.heads, s.kvHeads, scale, s.attentionDropout, window});
+    return project(mixed, ".o_proj", queryWidth, s.width, s.outputBias);
   }
 
   Value mlp(GraphBuilder &graph, Value x, const std::string &layer) const {
@@ -108,31 +100,42 @@ void checkHeads(ConfigReader &config, const LlamaSettings &s, bool headDimGiven)
 
 } // namespace
 
-std::unique_ptr<Model> readLlama(ConfigReader &config, DropoutPolicy dropout) {
+LlamaSettings readLlamaSettings(ConfigReader &config, const LlamaDefaults &defaults,
+                                DropoutPolicy dropout) {
   readCommonKeys(config);
-  config.ignore({"max_sequence_length", "is_llama_config"});
-  LlamaSettings s;
-  s.vocab = config.integer("vocab_size", 32000, 1, limits::vocab);
-  s.positions = config.integer("max_position_embeddings", 2048, 1, limits::positions);
+  LlamaSettings s{};
+  s.vocab = config.integer("vocab_size", defaults.vocab, 1, limits::vocab);
+  s.positions = config.integer("max_position_embeddings", defaults.positions, 1, limits::positions);
   s.width = config.integer("hidden_size", 4096, 1, limits::width);
-  s.innerWidth = config.integer("intermediate_size", 11008, 1, limits::innerWidth);
+  s.innerWidth = config.integer("intermediate_size", defaults.innerWidth, 1, limits::innerWidth);
   s.layers = config.integer("num_hidden_layers", 32, 1, limits::layers);
   s.heads = config.integer("num_attention_heads", 32, 1, limits::heads);
-  s.kvHeads = config.optionalInteger("num_key_value_heads", 1, limits::heads).value_or(s.heads);
+  s.kvHeads = config.optionalInteger("num_key_value_heads", 1, limits::heads, defaults.kvHeads)
+                  .value_or(s.heads);
   std::optional<int64_t> headDim = config.optionalInteger("head_dim", 1, limits::headDim);
   s.headDim = headDim.value_or(s.width / s.heads);
   s.activation = readActivation(config, "hidden_act", "silu");
   s.epsilon = config.number("rms_norm_eps", 1e-6, limits::epsilon, 1);
   s.deviation = config.number("initializer_range", 0.02, 0, 100);
-  s.attentionBias = config.boolean("attention_bias", false);
-  s.mlpBias = config.boolean("mlp_bias", false);
   s.tied = config.boolean("tie_word_embeddings", false);
   s.rope = readRope(config, s.positions);
-  config.accept("pretraining_tp", {"1"});
-  config.accept("rope_interleaved", {"false"});
   s.attentionDropout = readDropout(config, "attention_dropout", 0, dropout);
   checkHeads(config, s, headDim.has_value());
-  return std::make_unique<Llama>(s);
+  return s;
+}
+
+std::unique_ptr<Model> makeLlama(const LlamaSettings &settings) {
+  return std::make_unique<Llama>(settings);
+}
+
+std::unique_ptr<Model> readLlama(ConfigReader &config, DropoutPolicy dropout) {
+  LlamaSettings s = readLlamaSettings(config, {32000, 11008, 2048, std::nullopt}, dropout);
+  config.ignore({"max_sequence_length", "is_llama_config"});
+  s.projectionBias = s.outputBias = config.boolean("attention_bias", false);
+  s.mlpBias = config.boolean("mlp_bias", false);
+  config.accept("pretraining_tp", {"1"});
+  config.accept("rope_interleaved", {"false"});
+  return makeLlama(s);
 }
 
 } // namespace gradc

@@ -14,12 +14,6 @@ enum class DropoutPolicy {
   off, ///< trained without
 };
 
-/// How the tokens of one call are laid out: batch rows of seq tokens, the sequence inner.
-struct TokenShape {
-  int64_t batch;
-  int64_t seq;
-};
-
 /// A configured model. Holds settings only; builds any number of functions.
 class Model {
 public:

@@ -19,12 +19,14 @@ struct Geometry {
   int64_t batch, heads, kvHeads, seq, headDim, window;
   double scale;
   bool causal;
+  const HostTensor *firstKeys;        ///< of each token, or null
   std::optional<DropoutMask> dropout; ///< of the softmax's results
 
-  /// `keys`: the operands that random numbers are keyed by, or none.
+  /// `mask`: the operands behind the tensors: first keys, what random numbers are keyed by.
   template <typename Op>
-  static Geometry of(Op op, const HostTensor &query, ArrayRef<HostTensor> keys) {
+  static Geometry of(Op op, const HostTensor &query, ArrayRef<HostTensor> mask) {
     int64_t batch = op.getBatch(), heads = op.getHeads();
+    ArrayRef<HostTensor> keys = mask.drop_front(op.getFirstKey() ? 1 : 0);
     return {batch,
             heads,
             static_cast<int64_t>(op.getKvHeads()),
@@ -33,6 +35,7 @@ struct Geometry {
             static_cast<int64_t>(op.getWindow()),
             op.getScale().convertToDouble(),
             op.getCausal(),
+            op.getFirstKey() ? &mask.front() : nullptr,
             keys.empty() ? std::nullopt : std::optional(DropoutMask(op.getDropout(), keys))};
   }
 
@@ -43,8 +46,9 @@ struct Geometry {
   int64_t keyRow(int64_t b, int64_t h, int64_t j) const {
     return ((b * seq + j) * kvHeads + h / (heads / kvHeads)) * headDim;
   }
-  bool sees(int64_t i, int64_t j) const {
-    return (!causal || j <= i) && (window == 0 || j > i - window);
+  bool sees(int64_t b, int64_t i, int64_t j) const {
+    return (!causal || j <= i) && (window == 0 || j > i - window) &&
+           (!firstKeys || static_cast<double>(j) >= (*firstKeys)[b * seq + i]);
   }
   /// A softmax's result as dropout leaves it.
   double drop(double x, int64_t b, int64_t h, int64_t i, int64_t j) const {
@@ -84,8 +88,9 @@ LogicalResult AttentionOp::evaluate(ArrayRef<HostTensor> operands,
     double largest = minusInfinity, sum = 0;
     bool seesAny = false;
     for (int64_t j = 0; j < g.seq; ++j) {
-      scores[j] = g.sees(i, j) ? g.scale * g.dot(query, g.queryRow(b, h, i), key, g.keyRow(b, h, j))
-                               : minusInfinity;
+      scores[j] = g.sees(b, i, j)
+                      ? g.scale * g.dot(query, g.queryRow(b, h, i), key, g.keyRow(b, h, j))
+                      : minusInfinity;
       largest = std::max(largest, scores[j]);
       seesAny |= scores[j] != minusInfinity; // true of a NaN, which stays
     }
@@ -117,7 +122,7 @@ LogicalResult AttentionGradOp::evaluate(ArrayRef<HostTensor> operands,
     double delta = g.dot(gradient, atQuery, output, atQuery);
     double rowLse = lse[(b * g.heads + h) * g.seq + i];
     for (int64_t j = 0; j < g.seq; ++j) {
-      if (!g.sees(i, j))
+      if (!g.sees(b, i, j))
         continue;
       int64_t atKey = g.keyRow(b, h, j);
       double raw = g.scale * g.dot(query, atQuery, key, atKey);

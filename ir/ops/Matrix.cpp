@@ -99,7 +99,8 @@ void MatmulOp::getCanonicalizationPatterns(RewritePatternSet &patterns, MLIRCont
 //--------------------------------------------------------------------------------===//
 
 namespace {
-/// Pairs (query, key) that a head's mask lets through, over the whole batch and all heads.
+/// Pairs (query, key) that a head's mask lets through, over the whole batch and all heads. Where
+/// documents end is known at run time only: a row counts as one.
 template <typename Op> int64_t visiblePairs(Op op) {
   int64_t tokens = rowSpaceOf(op.getQuery().getType()).rows;
   int64_t batch = op.getBatch(), seq = tokens / batch, window = op.getWindow();
@@ -121,8 +122,8 @@ void AttentionOp::buildBackward(OpBuilder &builder, ArrayRef<Value> grads,
                                 MutableArrayRef<Value> out) {
   auto grad = AttentionGradOp::create(
       builder, getLoc(), getQuery().getType(), getKey().getType(), getValue().getType(), getQuery(),
-      getKey(), getValue(), getResult(), getLse(), grads[0], getSeed(), getStep(), getFirstRow(),
-      getStream(), getBatchAttr(), getHeadsAttr(), getKvHeadsAttr(), getScaleAttr(),
+      getKey(), getValue(), getResult(), getLse(), grads[0], getFirstKey(), getSeed(), getStep(),
+      getFirstRow(), getStream(), getBatchAttr(), getHeadsAttr(), getKvHeadsAttr(), getScaleAttr(),
       getCausalAttr(), getWindowAttr(), getDropoutAttr());
   out[0] = grad.getQueryGradient();
   out[1] = grad.getKeyGradient();
@@ -144,9 +145,11 @@ bool AttentionOp::isModelFlops() { return true; }
 bool AttentionGradOp::isModelFlops() { return true; }
 PrecisionClass AttentionOp::getPrecisionClass() { return PrecisionClass::low; }
 PrecisionClass AttentionGradOp::getPrecisionClass() { return PrecisionClass::low; }
-bool AttentionOp::takesRowStride(unsigned index, bool isResult) { return !isResult || index == 0; }
+bool AttentionOp::takesRowStride(unsigned index, bool isResult) {
+  return isResult ? index == 0 : index < 3; // query, key, value
+}
 bool AttentionGradOp::takesRowStride(unsigned index, bool isResult) {
-  return isResult || index != 4; // all but lse
+  return isResult || (index < 6 && index != 4); // all but lse and what makes the mask
 }
 
 //===-- rope
@@ -154,7 +157,8 @@ bool AttentionGradOp::takesRowStride(unsigned index, bool isResult) {
 
 void RopeOp::buildBackward(OpBuilder &builder, ArrayRef<Value> grads, MutableArrayRef<Value> out) {
   out[0] = RopeOp::create(builder, getLoc(), getInput().getType(), grads[0], getCos(), getSin(),
-                          getHeadsAttr(), getInverse() ? UnitAttr() : builder.getUnitAttr());
+                          getPositions(), getHeadsAttr(),
+                          getInverse() ? UnitAttr() : builder.getUnitAttr());
 }
 int64_t RopeOp::getInPlaceOperand(unsigned) { return 0; }
 bool RopeOp::takesRowStride(unsigned index, bool isResult) { return isResult || index == 0; }

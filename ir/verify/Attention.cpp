@@ -39,7 +39,8 @@ template <typename Op> LogicalResult verifyOperands(Op op) {
   if (failed(expectShape(op, "key", op.getKey(), {tokens, keyColumns})) ||
       failed(expectShape(op, "value", op.getValue(), {tokens, keyColumns})) ||
       failed(expectSameElementType(op, "key", op.getKey(), "query", op.getQuery())) ||
-      failed(expectSameElementType(op, "value", op.getValue(), "query", op.getQuery())))
+      failed(expectSameElementType(op, "value", op.getValue(), "query", op.getQuery())) ||
+      (op.getFirstKey() && failed(expectShape(op, "first key", op.getFirstKey(), {tokens}))))
     return failure();
   return expectShape(op, "lse", op.getLse(), {batch, heads, tokens / batch});
 }

@@ -57,6 +57,19 @@ LogicalResult RopeOp::verify() {
   if (tokens % positions != 0)
     return emitOpError("expected a number of tokens divisible by the rows of the tables, ")
            << positions << ", got: " << tokens;
+  return getPositions() ? expectShape(*this, "positions", getPositions(), {tokens}) : success();
+}
+
+LogicalResult DocumentsOp::verify() {
+  int64_t seq = getSeq(), separator = getSeparator();
+  if (failed(expectRank(*this, "tokens", getTokens(), 1)) ||
+      failed(expectPositive(*this, "length of a row", seq)))
+    return failure();
+  if (int64_t tokens = shapeOf(getTokens())[0]; tokens % seq != 0)
+    return emitOpError("expected tokens divisible by the length of a row, ")
+           << seq << ", got: " << tokens;
+  if (separator < 0 || separator > std::numeric_limits<int32_t>::max())
+    return emitOpError("expected a separator that is an i32 of 0 or more, got: ") << separator;
   return success();
 }
 

@@ -30,7 +30,7 @@ bool isParameter(Value value) {
 
 bool isPersistent(Value value) {
   Operation *op = value.getDefiningOp();
-  if (!op || op->hasTrait<OpTrait::ConstantLike>())
+  if (!op || op->hasTrait<OpTrait::ConstantLike>() || getElementTypeOrSelf(value).isInteger())
     return true;
   return op->getNumOperands() > 0 && llvm::all_of(op->getOperands(), isParameter);
 }

@@ -27,6 +27,7 @@ Expected<Evaluation> Evaluation::open(const Metadata &metadata, const std::strin
   options.batch = uint64_t(metadata.microBatch);
   options.seq = uint64_t(metadata.seq);
   options.vocabSize = metadata.vocab;
+  options.separator = metadata.documentSeparator;
   GRADC_ASSIGN_OR_RETURN(auto batches, ValidationBatches::create(std::move(source), options));
   return Evaluation(std::move(batches), limit);
 }
@@ -51,6 +52,12 @@ Expected<EvalResult> Evaluation::run(Session &session) const {
     sum += loss;
     valid += labels;
   }
+  if (valid == 0)
+    return Status::user(
+        fmt::format("validation data: every token to predict from is {}, which ends "
+                    "a document; give other data, or compile with another "
+                    "--document-separator",
+                    metadata.documentSeparator));
   return EvalResult{sum / valid, int64_t(valid)};
 }
 

@@ -41,6 +41,8 @@ void printText(const Metadata &metadata) {
              metadata.seq, metadata.gradAccum, metadata.precision, metadata.optimizer);
   fmt::print("target       {}, recompute {}, mesh {}\n", metadata.target, metadata.recompute,
              metadata.mesh);
+  if (metadata.documentSeparator >= 0)
+    fmt::print("documents    masked, each up to a token {}\n", metadata.documentSeparator);
   fmt::print("work         {:.4g} FLOP a step\n", metadata.flopsPerStep);
   fmt::print("memory       peak {}: parameters {}, gradients {}, optimizer {}, activations {}, "
              "workspace {}\n",

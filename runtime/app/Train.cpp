@@ -1,4 +1,5 @@
 // `train`: the loop over steps with validation, checkpoints and reports between them.
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
@@ -75,8 +76,12 @@ Status Trainer::run() {
   for (const char *program : {"train_step", "gradients"})
     GRADC_RETURN_IF_ERROR(fillPositions(*session_, program));
 
-  BatchOptions batches{uint64_t(metadata_.microBatch), uint64_t(metadata_.seq), state_.dataOrder,
-                       state_.seed, metadata_.vocab};
+  BatchOptions batches{uint64_t(metadata_.microBatch),
+                       uint64_t(metadata_.seq),
+                       state_.dataOrder,
+                       state_.seed,
+                       metadata_.vocab,
+                       metadata_.documentSeparator};
   GRADC_ASSIGN_OR_RETURN(loader_, BatchLoader::create(source_, batches, state_.dataCursor));
   GRADC_ASSIGN_OR_RETURN(reporter_, Reporter::create(options_, metadata_, peak, state_.step));
   reporter_->attachTrace(*session_);
@@ -210,6 +215,11 @@ Status Trainer::fillBatch() {
   for (int64_t i = 0; i < metadata_.gradAccum; ++i)
     GRADC_RETURN_IF_ERROR(loader_->next(tokens_.data() + std::size_t(i) * count,
                                         targets_.data() + std::size_t(i) * count));
+  if (std::all_of(targets_.begin(), targets_.end(), [](int32_t target) { return target < 0; }))
+    return Status::user(fmt::format("{}: every token of step {} is {}, which ends a document, so "
+                                    "there is nothing to predict; give other data, or compile with "
+                                    "another --document-separator",
+                                    source_->path(), state_.step + 1, metadata_.documentSeparator));
   return Status();
 }
 

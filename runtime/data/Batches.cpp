@@ -23,6 +23,18 @@ static Expected<uint64_t> tokensPerBatch(const BatchOptions &options) {
   return tokens;
 }
 
+/// Takes the targets away from tokens that end a document; returns how many.
+static uint64_t ignoreSeparators(const BatchOptions &options, uint64_t count, const int32_t *tokens,
+                                 int32_t *targets) {
+  uint64_t ignored = 0;
+  for (uint64_t i = 0; i < count; ++i)
+    if (int64_t(tokens[i]) == options.separator) {
+      targets[i] = -1;
+      ++ignored;
+    }
+  return ignored;
+}
+
 static Status tooShort(const TokenSource &source, uint64_t needed, std::string_view purpose,
                        std::string_view mend) {
   return Status::user(fmt::format("{}: holds {} tokens but {} are needed for {}; {}", source.path(),
@@ -73,7 +85,9 @@ Status BatchLoader::readRow(uint64_t begin, int32_t *tokens, int32_t *targets) c
   uint64_t seq = options_.seq;
   GRADC_RETURN_IF_ERROR(source_->read(begin, seq, tokens, options_.vocabSize));
   std::copy(tokens + 1, tokens + seq, targets);
-  return source_->read(begin + seq, 1, targets + seq - 1, options_.vocabSize);
+  GRADC_RETURN_IF_ERROR(source_->read(begin + seq, 1, targets + seq - 1, options_.vocabSize));
+  ignoreSeparators(options_, seq, tokens, targets);
+  return {};
 }
 
 Status BatchLoader::batchAt(uint64_t index, int32_t *tokens, int32_t *targets) const {
@@ -166,7 +180,7 @@ Expected<uint64_t> ValidationBatches::batchAt(uint64_t index, int32_t *tokens,
       source_->read(begin < predictions() ? begin : 0, valid, tokens, options_.vocabSize));
   GRADC_RETURN_IF_ERROR(
       source_->read(begin < predictions() ? begin + 1 : 0, valid, targets, options_.vocabSize));
-  return valid;
+  return valid - ignoreSeparators(options_, valid, tokens, targets);
 }
 
 } // namespace gradc::rt

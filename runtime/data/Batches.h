@@ -33,6 +33,9 @@ struct BatchOptions {
   DataOrder order = DataOrder::shuffled;
   uint64_t seed = 42;
   int64_t vocabSize = 256; ///< ids at or above it are refused
+  /// The token that ends a document: its target, the next document's first token, becomes -1, which
+  /// the loss ignores. -1: none.
+  int64_t separator = -1;
 };
 
 /// Endless training batches, prepared ahead by a thread of its own. `next` and `seek` are for one
@@ -95,7 +98,7 @@ public:
                                             BatchOptions options);
   /// The number of batches in the pass.
   uint64_t count() const { return count_; }
-  /// The number of predictions in the pass.
+  /// The number of predictions in the pass, those across documents included.
   uint64_t predictions() const { return source_->size() - 1; }
   /// Fills one batch; returns how many of its targets are valid: the weight of its mean loss.
   Expected<uint64_t> batchAt(uint64_t index, int32_t *tokens, int32_t *targets) const;

@@ -10,12 +10,18 @@ GRADIENT_BOUND = 1e-4
 PARAMETER_BOUND = 1e-4
 
 
+def of_documents(golden):
+    """The flags of a golden whose rows hold documents."""
+    return ("--document-mask", "on") if "separator" in golden else ()
+
+
 class Goldens(Case):
     def check(self, name, *flags):
         folder = GOLDENS / name
         golden = json.loads((folder / "golden.json").read_text())
         executable = compile_model(folder, f"golden-{name}{''.join(flags)}", "--micro-batch",
-                                   golden["batch"], "--seq", golden["seq"], *flags)
+                                   golden["batch"], "--seq", golden["seq"], *of_documents(golden),
+                                   *flags)
         self.train(executable, folder, golden, golden)
 
     def train(self, executable, folder, golden, expected, compare_tensors=True):
@@ -46,7 +52,7 @@ class Goldens(Case):
         accumulated = golden["accum"]
         executable = compile_model(folder, f"golden-{name}-accum", *flags, "--micro-batch", golden["batch"],
                                    "--seq", golden["seq"], "--grad-accum",
-                                   accumulated["grad_accum"])
+                                   accumulated["grad_accum"], *of_documents(golden))
         self.train(executable, folder, golden, accumulated, compare_tensors=False)
 
     def test_gpt2(self):
@@ -60,6 +66,27 @@ class Goldens(Case):
 
     def test_llama3(self):
         self.check("tiny-llama3")
+
+    def test_mistral(self):
+        self.check("tiny-mistral")
+
+    def test_qwen2(self):
+        self.check("tiny-qwen2")
+
+    def test_gpt2_documents(self):
+        self.check("tiny-gpt2-documents")
+
+    def test_mistral_documents(self):
+        self.check("tiny-mistral-documents")
+
+    def test_mistral_documents_unfused(self):
+        self.check("tiny-mistral-documents", "--fuse", "off")
+
+    def test_gpt2_documents_accumulation(self):
+        self.check_accumulation("tiny-gpt2-documents")
+
+    def test_mistral_documents_accumulation(self):
+        self.check_accumulation("tiny-mistral-documents")
 
     def test_gpt2_unfused(self):
         self.check("tiny-gpt2", "--fuse", "off")

@@ -10,13 +10,16 @@ import torch
 import torch.nn.functional as F
 from transformers import AutoModelForCausalLM
 from transformers.models.llama import modeling_llama
+from transformers.models.mistral import modeling_mistral
+from transformers.models.qwen2 import modeling_qwen2
 
 
 def _rms_norm_in_input_dtype(self, x):
     return self.weight * (x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + self.variance_epsilon))
 
 
-modeling_llama.LlamaRMSNorm.forward = _rms_norm_in_input_dtype
+for norm in (modeling_llama.LlamaRMSNorm, modeling_mistral.MistralRMSNorm, modeling_qwen2.Qwen2RMSNorm):
+    norm.forward = _rms_norm_in_input_dtype
 
 
 def float64_model(config):
@@ -24,15 +27,37 @@ def float64_model(config):
     return AutoModelForCausalLM.from_config(config, attn_implementation="sdpa").double().train()
 
 
-def logits_of(model, inputs):
+def documents(inputs, separator, window):
+    """Of rows of documents, each up to and with a separator: who sees whom, [batch, 1, seq, seq],
+    and each token's position in its document, [batch, seq]. `window`: keys a query sees, or None."""
+    ends = inputs == separator
+    number = ends.cumsum(1) - ends.long()  # of the token's document in its row
+    place = torch.arange(inputs.shape[1])
+    back = place[:, None] - place[None, :]
+    sees = (number[:, :, None] == number[:, None, :]) & (back >= 0)
+    if window is not None:
+        sees &= back < window
+    starts = torch.stack([torch.searchsorted(row, row) for row in number])
+    return sees[:, None], place - starts
+
+
+def logits_of(model, inputs, separator=None):
     """Logits [batch, seq, vocab] of token ids [batch, seq]; fails where float64 got lost."""
-    logits = model(input_ids=inputs, use_cache=False).logits
+    keywords = {}
+    if separator is not None:
+        window = getattr(model.config, "sliding_window", None)
+        mask, positions = documents(inputs, separator, window)
+        keywords = {"attention_mask": mask, "position_ids": positions}
+    logits = model(input_ids=inputs, use_cache=False, **keywords).logits
     if logits.dtype != torch.float64:
         raise RuntimeError(f"the logits came out as {logits.dtype}, expected torch.float64")
     return logits
 
 
-def loss_sum(model, inputs, targets):
-    """Cross-entropy summed over all positions, so that the caller divides by the label count."""
-    logits = logits_of(model, inputs)
-    return F.cross_entropy(logits.flatten(0, 1), targets.flatten(), reduction="sum")
+def loss_sum(model, inputs, targets, separator=None):
+    """Cross-entropy summed over all positions whose target is not -1, so that the caller divides by
+    the label count."""
+    logits = logits_of(model, inputs, separator)
+    return F.cross_entropy(
+        logits.flatten(0, 1), targets.flatten(), reduction="sum", ignore_index=-1
+    )

@@ -17,7 +17,7 @@ import numpy as np
 import torch
 import transformers
 from safetensors.torch import save_file
-from transformers import AutoConfig, GPT2Config, LlamaConfig
+from transformers import AutoConfig, GPT2Config, LlamaConfig, MistralConfig, Qwen2Config
 
 from exact import float64_model, logits_of, loss_sum
 
@@ -81,9 +81,45 @@ def llama(**changes):
     return LlamaConfig(**(keys | changes))
 
 
+def small(kind, **changes):
+    """A config of Llama's graph, half as wide as tiny-llama."""
+    keys = dict(
+        vocab_size=61,
+        hidden_size=32,
+        intermediate_size=56,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        max_position_embeddings=64,
+        rms_norm_eps=1e-5,
+        tie_word_embeddings=False,
+        bos_token_id=0,
+        eos_token_id=0,
+    )
+    return kind(**(keys | changes))
+
+
+# Tokens that end documents, as often as a document has this many tokens on average.
+SEPARATOR, DOCUMENT_LENGTH = 5, 7
+
 MODELS = {
-    # name: (config, sequence length, AdamW's eps, seed)
+    # name: (config, sequence length, AdamW's eps, seed), a name with "documents" for packed rows
     "tiny-gpt2": (gpt2(), 24, GPT2_EPS, 11),
+    "tiny-gpt2-documents": (gpt2(eos_token_id=SEPARATOR), 24, GPT2_EPS, 15),
+    "tiny-mistral": (small(MistralConfig, sliding_window=7), 20, LLAMA_EPS, 16),
+    "tiny-mistral-documents": (
+        small(MistralConfig, sliding_window=4, eos_token_id=SEPARATOR),
+        20,
+        LLAMA_EPS,
+        17,
+    ),
+    "tiny-qwen2": (
+        small(Qwen2Config, use_sliding_window=True, sliding_window=6, max_window_layers=1),
+        20,
+        # Its key biases have no gradient either.
+        GPT2_EPS,
+        18,
+    ),
     "tiny-gpt2-variant": (gpt2(activation_function="gelu", n_inner=80), 24, GPT2_EPS, 12),
     "tiny-llama": (llama(), 20, LLAMA_EPS, 13),
     "tiny-llama3": (
@@ -115,13 +151,15 @@ def initialise(model, generator):
             parameter.copy_(value)
 
 
-def make_tokens(vocab, count, generator):
+def make_tokens(vocab, count, generator, separator):
     """Half random, half a fixed function of the token before: there is something to learn."""
     tokens = torch.randint(vocab, (count,), generator=generator)
     follows = torch.rand(count, generator=generator) < 0.5
     for i in range(1, count):
         if follows[i]:
             tokens[i] = (3 * tokens[i - 1] + 7) % vocab
+    if separator is not None:
+        tokens[torch.rand(count, generator=generator) < 1 / DOCUMENT_LENGTH] = separator
     return tokens
 
 
@@ -131,12 +169,16 @@ def write_tokens(path, tokens):
     path.write_bytes(header.tobytes() + tokens.numpy().astype("<u2").tobytes())
 
 
-def microbatches(tokens, seq):
-    """Sequential reading: BATCH*seq+1 tokens a microbatch, then BATCH*seq further on."""
+def microbatches(tokens, seq, separator):
+    """Sequential reading: BATCH*seq+1 tokens a microbatch, then BATCH*seq further on. A separator
+    has no target: it would be the next document's first token."""
     stride = BATCH * seq
     for start in range(0, len(tokens) - stride, stride):
         window = tokens[start : start + stride + 1]
-        yield window[:-1].view(BATCH, seq), window[1:].view(BATCH, seq)
+        inputs, targets = window[:-1].view(BATCH, seq), window[1:].view(BATCH, seq)
+        if separator is not None:
+            targets = torch.where(inputs == separator, -1, targets)
+        yield inputs, targets
 
 
 def adamw(model, eps):
@@ -149,17 +191,18 @@ def adamw(model, eps):
     return torch.optim.AdamW(groups, lr=LR, betas=BETAS, eps=eps)
 
 
-def train(model, tokens, seq, eps, steps, grad_accum):
+def train(model, tokens, seq, eps, steps, grad_accum, separator):
     """Returns the losses, the norms before clipping, and the gradients of the first step."""
     optimizer = adamw(model, eps)
-    data = microbatches(tokens, seq)
-    labels = grad_accum * BATCH * seq
+    data = microbatches(tokens, seq, separator)
     losses, norms, first_grads = [], [], None
     for _ in range(steps):
         optimizer.zero_grad()
         total = 0.0
-        for _ in range(grad_accum):
-            loss = loss_sum(model, *next(data)) / labels
+        step = [next(data) for _ in range(grad_accum)]
+        labels = sum((targets >= 0).sum().item() for _, targets in step)
+        for inputs, targets in step:
+            loss = loss_sum(model, inputs, targets, separator) / labels
             loss.backward()
             total += loss.item()
         if first_grads is None:
@@ -179,12 +222,12 @@ def save_tensors(path, named):
     path.chmod(0o644)
 
 
-def sampled_logits(model, inputs):
+def sampled_logits(model, inputs, separator):
     """A few logits for a test of the forward pass alone: three positions, eight columns each."""
     vocab, seq = model.config.vocab_size, inputs.shape[1]
     columns = [0, 1, 2, 3, vocab // 2, vocab - 3, vocab - 2, vocab - 1]
     with torch.no_grad():
-        logits = logits_of(model, inputs)
+        logits = logits_of(model, inputs, separator)
     positions = [(0, 0), (0, seq // 2), (BATCH - 1, seq - 1)]
     return [
         {"row": b, "position": t, "columns": columns, "values": logits[b, t, columns].tolist()}
@@ -219,9 +262,10 @@ def make_golden(folder, config, seq, eps, seed):
     folder.mkdir(parents=True, exist_ok=True)
     generator = torch.Generator().manual_seed(seed)
     model = float64_model(config)
+    separator = SEPARATOR if "documents" in folder.name else None
     initialise(model, generator)
     initial = {n: t.clone() for n, t in model.state_dict().items()}
-    tokens = make_tokens(config.vocab_size, BATCHES_IN_FILE * BATCH * seq + 1, generator)
+    tokens = make_tokens(config.vocab_size, BATCHES_IN_FILE * BATCH * seq + 1, generator, separator)
 
     config.architectures = [type(model).__name__]
     config.dtype = "float32"
@@ -231,14 +275,16 @@ def make_golden(folder, config, seq, eps, seed):
     write_tokens(folder / "tokens.bin", tokens)
     save_tensors(folder / "model.safetensors", model.named_parameters())
 
-    first_inputs, _ = next(microbatches(tokens, seq))
-    logits = sampled_logits(model, first_inputs)
-    losses, norms, grads = train(model, tokens, seq, eps, STEPS, 1)
+    first_inputs, _ = next(microbatches(tokens, seq, separator))
+    logits = sampled_logits(model, first_inputs, separator)
+    losses, norms, grads = train(model, tokens, seq, eps, STEPS, 1, separator)
     save_tensors(folder / "grads.safetensors", grads.items())
     save_tensors(folder / "params_after.safetensors", model.named_parameters())
 
     model.load_state_dict(initial)
-    accum_losses, accum_norms, _ = train(model, tokens, seq, eps, ACCUM_STEPS, GRAD_ACCUM)
+    accum_losses, accum_norms, _ = train(
+        model, tokens, seq, eps, ACCUM_STEPS, GRAD_ACCUM, separator
+    )
 
     golden = {
         "made_with": {"torch": torch.__version__, "transformers": transformers.__version__},
@@ -262,6 +308,8 @@ def make_golden(folder, config, seq, eps, seed):
         },
         "logits": logits,
     }
+    if separator is not None:
+        golden["separator"] = separator
     (folder / "golden.json").write_text(json.dumps(golden, indent=1) + "\n")
     print(f"{folder.name}: loss {losses[0]:.6f} -> {losses[-1]:.6f}, norm {norms[0]:.4f}")
 

@@ -165,3 +165,19 @@ func.func @grad_value_gradient(%g: tensor<16x64xf32>, %q: tensor<16x64xf32>, %k:
   %dq, %dk, %dv = nn.attention_grad %q, %k, %v, %o, %lse, %g batch 2 heads 4 kv_heads 2 scale 0.25 : (tensor<16x64xf32>, tensor<16x32xf32>, tensor<16x32xf32>, tensor<16x64xf32>, tensor<2x4x8xf32>, tensor<16x64xf32>) -> (tensor<16x64xf32>, tensor<16x32xf32>, tensor<16x64xf32>)
   return
 }
+
+// -----
+
+func.func @first_key(%x: tensor<6x4xf32>, %first: tensor<3xi32>) {
+  // expected-error@+1 {{'nn.attention' op expected first key of shape 6, got: 3}}
+  %o, %lse = nn.attention %x, %x, %x first_key(%first : tensor<3xi32>) batch 2 heads 1 kv_heads 1 scale 0.5 causal : tensor<6x4xf32>, tensor<6x4xf32>, tensor<6x4xf32> -> tensor<6x4xf32>, tensor<2x1x3xf32>
+  return
+}
+
+// -----
+
+func.func @grad_first_key(%x: tensor<6x4xf32>, %lse: tensor<2x1x3xf32>, %first: tensor<2x3xi32>) {
+  // expected-error@+1 {{'nn.attention_grad' op expected first key of shape 6, got: 2x3}}
+  %dq, %dk, %dv = nn.attention_grad %x, %x, %x, %x, %lse, %x first_key(%first) batch 2 heads 1 kv_heads 1 scale 0.5 causal : (tensor<6x4xf32>, tensor<6x4xf32>, tensor<6x4xf32>, tensor<6x4xf32>, tensor<2x1x3xf32>, tensor<6x4xf32>, tensor<2x3xi32>) -> (tensor<6x4xf32>, tensor<6x4xf32>, tensor<6x4xf32>)
+  return
+}

@@ -13,6 +13,20 @@ func.func @grouped_causal_window(%q: tensor<16x64xf32>, %k: tensor<16x32xf32>, %
   return %dq, %dk, %dv : tensor<16x64xf32>, tensor<16x32xf32>, tensor<16x32xf32>
 }
 
+// CHECK-LABEL: @documents
+func.func @documents(%x: tensor<6x4xf32>, %first: tensor<6xi32>, %seed: tensor<i32>) -> tensor<6x4xf32> {
+  // CHECK: nn.attention %{{.*}}, %{{.*}}, %{{.*}} first_key(%{{.*}} : tensor<6xi32>) batch 2 heads 1 kv_heads 1 scale 5.000000e-01 causal : tensor<6x4xf32>
+  %o, %lse = nn.attention %x, %x, %x first_key(%first : tensor<6xi32>) batch 2 heads 1 kv_heads 1 scale 0.5 causal
+      : tensor<6x4xf32>, tensor<6x4xf32>, tensor<6x4xf32> -> tensor<6x4xf32>, tensor<2x1x3xf32>
+  // CHECK: nn.attention_grad {{.*}} first_key(%{{.*}}) batch 2 heads 1 kv_heads 1 scale 5.000000e-01 causal window 2 dropout 5.000000e-01 random(
+  %dq, %dk, %dv = nn.attention_grad %x, %x, %x, %o, %lse, %o first_key(%first) batch 2 heads 1 kv_heads 1 scale 0.5
+      causal window 2 dropout 0.5 random(%seed, %seed, %seed, %seed)
+      : (tensor<6x4xf32>, tensor<6x4xf32>, tensor<6x4xf32>, tensor<6x4xf32>, tensor<2x1x3xf32>, tensor<6x4xf32>,
+         tensor<6xi32>, tensor<i32>, tensor<i32>, tensor<i32>, tensor<i32>)
+      -> (tensor<6x4xf32>, tensor<6x4xf32>, tensor<6x4xf32>)
+  return %dq : tensor<6x4xf32>
+}
+
 // CHECK-LABEL: @full
 func.func @full(%x: tensor<5x3xbf16>) -> tensor<5x3xbf16> {
   // CHECK-NOT: causal

@@ -45,3 +45,11 @@ func.func @positions(%x: tensor<16x64xf32>, %cos: tensor<6x8xf32>, %sin: tensor<
   %0 = nn.rope %x, %cos, %sin heads 4 : tensor<16x64xf32>, tensor<6x8xf32>
   return
 }
+
+// -----
+
+func.func @positions(%x: tensor<16x64xf32>, %cos: tensor<8x8xf32>, %sin: tensor<8x8xf32>, %p: tensor<8xi32>) {
+  // expected-error@+1 {{'nn.rope' op expected positions of shape 16, got: 8}}
+  %0 = nn.rope %x, %cos, %sin positions(%p : tensor<8xi32>) heads 4 : tensor<16x64xf32>, tensor<8x8xf32>
+  return
+}

@@ -23,21 +23,21 @@ const char *const header = R"(
 func.func @f(%q: tensor<14x16x$>, %k: tensor<14x8x$>, %v: tensor<14x8x$>,
 )";
 const char *const forwardText = R"(
-    %seed: tensor<i32>, %step: tensor<i32>, %row: tensor<i32>, %stream: tensor<i32>)
+    %first: tensor<14xi32>, %seed: tensor<i32>, %step: tensor<i32>, %row: tensor<i32>, %stream: tensor<i32>)
     -> (tensor<14x16x$>, tensor<2x4x7xf32>) {
-  %o, %lse = nn.attention %q, %k, %v batch 2 heads 4 kv_heads 2 scale 0.5 causal window 5
-      dropout 0.25 random(%seed, %step, %row, %stream)
+  %o, %lse = nn.attention %q, %k, %v first_key(%first : tensor<14xi32>) batch 2 heads 4
+      kv_heads 2 scale 0.5 causal window 5 dropout 0.25 random(%seed, %step, %row, %stream)
       : tensor<14x16x$>, tensor<14x8x$>, tensor<14x8x$> -> tensor<14x16x$>, tensor<2x4x7xf32>
   return %o, %lse : tensor<14x16x$>, tensor<2x4x7xf32>
 })";
 const char *const backwardText = R"(
     %o: tensor<14x16x$>, %lse: tensor<2x4x7xf32>, %g: tensor<14x16x$>,
-    %seed: tensor<i32>, %step: tensor<i32>, %row: tensor<i32>, %stream: tensor<i32>)
+    %first: tensor<14xi32>, %seed: tensor<i32>, %step: tensor<i32>, %row: tensor<i32>, %stream: tensor<i32>)
     -> (tensor<14x16x$>, tensor<14x8x$>, tensor<14x8x$>) {
-  %dq, %dk, %dv = nn.attention_grad %q, %k, %v, %o, %lse, %g batch 2 heads 4 kv_heads 2 scale 0.5
-      causal window 5 dropout 0.25 random(%seed, %step, %row, %stream)
+  %dq, %dk, %dv = nn.attention_grad %q, %k, %v, %o, %lse, %g first_key(%first) batch 2 heads 4
+      kv_heads 2 scale 0.5 causal window 5 dropout 0.25 random(%seed, %step, %row, %stream)
       : (tensor<14x16x$>, tensor<14x8x$>, tensor<14x8x$>, tensor<14x16x$>, tensor<2x4x7xf32>,
-         tensor<14x16x$>, tensor<i32>, tensor<i32>, tensor<i32>, tensor<i32>)
+         tensor<14x16x$>, tensor<14xi32>, tensor<i32>, tensor<i32>, tensor<i32>, tensor<i32>)
       -> (tensor<14x16x$>, tensor<14x8x$>, tensor<14x8x$>)
   return %dq, %dk, %dv : tensor<14x16x$>, tensor<14x8x$>, tensor<14x8x$>
 })";
@@ -113,7 +113,8 @@ std::vector<row::Array> runKernel(const std::string &text, mlir::FunctionType ty
 
 class AttentionFamily : public testing::TestWithParam<Dtype> {
 protected:
-  /// Random numbers for the types, rounded to them; scalars are seed, step and first row.
+  /// Random numbers for the types, rounded to them; scalars are seed, step and first row, integers
+  /// are first keys.
   static std::vector<HostTensor> randomArguments(mlir::FunctionType type) {
     std::mt19937 random(3);
     std::normal_distribution<double> normal;
@@ -122,7 +123,9 @@ protected:
     for (mlir::Type input : type.getInputs()) {
       HostTensor &tensor = arguments.emplace_back(nn::zerosOf(input));
       for (double &x : tensor.values)
-        x = tensor.shape.empty() ? scalar++ : row::roundTo(dtypeOf(input), normal(random));
+        x = tensor.shape.empty()           ? scalar++
+            : dtypeOf(input) == Dtype::i32 ? std::floor(2 + normal(random))
+                                           : row::roundTo(dtypeOf(input), normal(random));
     }
     return arguments;
   }
@@ -161,6 +164,7 @@ TEST_P(AttentionFamily, KernelsAreTheOps) {
   std::copy_n(inputs.begin(), 3, gradientInputs.begin());
   gradientInputs[3].values = results[0];
   gradientInputs[4].values = results[1];
+  gradientInputs[6] = inputs[3]; // the first keys
   EXPECT_EQ(compare(backward, gradientInputs, GetParam()).size(), 3u);
 }
 

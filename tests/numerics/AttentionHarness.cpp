@@ -71,11 +71,31 @@ Data::Data(const AttentionSpec &s, bool packed, uint32_t seed)
       in.memory[i] = next(), gradients.memory[i] = NAN;
   for (float &x : dO)
     x = next();
+  if (s.documents)
+    firstKeys = documentsOf(s, 40);
+}
+
+std::vector<int32_t> documentsOf(const AttentionSpec &s, int64_t length, uint32_t seed) {
+  std::mt19937 random(seed);
+  std::bernoulli_distribution ends(1 / static_cast<double>(length));
+  std::vector<int32_t> firstKeys;
+  for (int64_t b = 0; b < s.batch; ++b)
+    for (int64_t t = 0, start = 0; t < s.seq; ++t) {
+      if (t > 0 && ends(random))
+        start = t;
+      firstKeys.push_back(static_cast<int32_t>(start));
+    }
+  return firstKeys;
 }
 
 Reference Data::want(const float *storedO) const {
-  return reference(spec,
-                   {in.view(0), in.view(1), in.view(2), {dO.data(), spec.dO}, random, storedO});
+  return reference(spec, {in.view(0),
+                          in.view(1),
+                          in.view(2),
+                          {dO.data(), spec.dO},
+                          random,
+                          firstKeys.data(),
+                          storedO});
 }
 
 namespace {
@@ -99,12 +119,13 @@ public:
     addresses.push_back(buffer.data());
     return buffer;
   }
-  void pass(const RandomKeys &keys) {
-    for (int32_t key : {keys.seed, keys.step, keys.firstRow, keys.stream}) {
-      row::GuardedBuffer &buffer = buffers.emplace_back(Dtype::i32, 1);
-      buffer.set({static_cast<double>(key)});
-      pass(buffer);
-    }
+  /// What stands between the tensors that are read and those that are written.
+  void passMask(const Data &x) {
+    if (x.spec.documents)
+      pass(x.firstKeys);
+    if (x.spec.dropout > 0)
+      for (int32_t key : {x.random.seed, x.random.step, x.random.firstRow, x.random.stream})
+        pass(std::vector{key});
   }
   void call(const CompiledKernel &kernel, int64_t tasks, bool reversed) {
     for (int64_t i = 0; i < tasks; ++i)
@@ -114,6 +135,12 @@ public:
   }
 
 private:
+  void pass(const std::vector<int32_t> &numbers) {
+    row::GuardedBuffer &buffer = buffers.emplace_back(Dtype::i32, numbers.size());
+    buffer.set({numbers.begin(), numbers.end()});
+    pass(buffer);
+  }
+
   std::list<row::GuardedBuffer> buffers;
   std::vector<void *> addresses;
 };
@@ -141,8 +168,7 @@ void Kernels::run(Data &x, bool reversed) const {
 void Kernels::runForward(Data &x, bool reversed) const {
   Arguments arguments;
   auto &in = arguments.add(spec.dtype, x.in);
-  if (spec.dropout > 0)
-    arguments.pass(x.random);
+  arguments.passMask(x);
   auto &o = arguments.pass(arguments.add(spec.dtype, x.o));
   auto &lse = arguments.pass(arguments.add(Dtype::f32, x.lse));
   arguments.call(forward, attentionForwardTaskCount(spec), reversed);
@@ -157,8 +183,7 @@ void Kernels::runBackward(Data &x, bool reversed) const {
   arguments.pass(arguments.add(spec.dtype, x.o));
   arguments.pass(arguments.add(Dtype::f32, x.lse));
   arguments.pass(arguments.add(spec.dtype, x.dO));
-  if (spec.dropout > 0)
-    arguments.pass(x.random);
+  arguments.passMask(x);
   auto &gradients = arguments.add(spec.dtype, x.gradients);
   arguments.call(backward, attentionBackwardTaskCount(spec), reversed);
   read(in, x.in.memory);
@@ -221,8 +246,9 @@ void check(const Data &data, const std::vector<CpuTarget> &targets) {
     SCOPED_TRACE(testing::Message()
                  << "B" << spec.batch << " T" << spec.seq << " H" << spec.heads << "/"
                  << spec.kvHeads << " D" << spec.headDim << (spec.causal ? " causal" : "") << " W"
-                 << spec.window << " dropout " << spec.dropout << " dtype "
-                 << static_cast<int>(spec.dtype) << ", " << target.vectorBits << " bits");
+                 << spec.window << (spec.documents ? " documents" : "") << " dropout "
+                 << spec.dropout << " dtype " << static_cast<int>(spec.dtype) << ", "
+                 << target.vectorBits << " bits");
     Data run = data;
     Kernels kernels(spec, target);
     ASSERT_TRUE(kernels);

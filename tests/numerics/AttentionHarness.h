@@ -30,12 +30,17 @@ struct Data {
   Operands in, gradients;
   std::vector<float> o, lse, dO;
   RandomKeys random{7, 3, 0};
+  std::vector<int32_t> firstKeys; ///< with documents: those of `documentsOf(spec, 40)`
 
   Data(const AttentionSpec &s, bool packed, uint32_t seed = 1);
   float *dORow(int64_t token) { return dO.data() + token * spec.dO.token; }
   /// The exact results; for the backward, those of o as it is stored.
   Reference want(const float *storedO = nullptr) const;
 };
+
+/// First keys [batch, seq] of documents whose lengths are random and `length` on average; some are
+/// of one token.
+std::vector<int32_t> documentsOf(const AttentionSpec &s, int64_t length, uint32_t seed = 1);
 
 class Kernels {
 public:

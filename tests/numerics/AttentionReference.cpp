@@ -27,6 +27,11 @@ double dropoutFactor(const AttentionSpec &s, const RandomKeys &keys, int64_t b, 
 
 namespace {
 
+/// The same in sequence b, with its documents.
+bool seesWithDocuments(const AttentionSpec &s, const Inputs &in, int64_t b, int64_t i, int64_t j) {
+  return sees(s, i, j) && (!s.documents || in.firstKeys[b * s.seq + i] <= j);
+}
+
 double dot(const float *x, const float *y, int64_t n) {
   double sum = 0;
   for (int64_t d = 0; d < n; ++d)
@@ -41,7 +46,7 @@ double softmaxRow(const AttentionSpec &s, const Inputs &in, int64_t b, int64_t h
   double maximum = -INFINITY, sum = 0;
   std::fill(p.begin(), p.end(), 0);
   for (int64_t j = 0; j < s.seq; ++j)
-    if (sees(s, i, j)) {
+    if (seesWithDocuments(s, in, b, i, j)) {
       p[j] = s.scale * dot(in.q.row(b, i, h), in.k.row(b, j, kv), s.headDim);
       maximum = std::max(maximum, p[j]);
     }
@@ -50,7 +55,7 @@ double softmaxRow(const AttentionSpec &s, const Inputs &in, int64_t b, int64_t h
     return -INFINITY;
   }
   for (int64_t j = 0; j < s.seq; ++j)
-    if (sees(s, i, j))
+    if (seesWithDocuments(s, in, b, i, j))
       sum += p[j] = std::exp(p[j] - maximum);
   for (double &x : p)
     x /= sum;

@@ -24,7 +24,8 @@ struct RandomKeys {
 struct Inputs {
   View q, k, v, dO;
   RandomKeys random;
-  const float *o = nullptr; ///< contiguous, as the backward reads it; null: the exact one
+  const int32_t *firstKeys = nullptr; ///< [batch, seq], with documents
+  const float *o = nullptr;           ///< contiguous, as the backward reads it; null: the exact one
 };
 
 /// Contiguous f64 results.
@@ -32,7 +33,7 @@ struct Reference {
   std::vector<double> o, lse, dq, dk, dv;
 };
 
-/// Does query i see key j?
+/// Does query i see key j, as far as the spec says?
 bool sees(const AttentionSpec &s, int64_t i, int64_t j);
 
 /// What dropout multiplies the weight of (b, h, i, j) by: 0 or 1 / (1 - rate).

@@ -62,7 +62,7 @@ TEST(FrontendConfig, RefusesWrongGpt2Values) {
       {R"({"attn_pdrop": 1})", R"("attn_pdrop": 1 drops everything; set it below 1)"},
       {R"({"attn_pdrop": 2})", R"("attn_pdrop" must be a number from 0.0 to 1.0, got: 2)"},
       {R"({"model_type": "bert"})",
-       R"("model_type": "bert" is not implemented; implemented are gpt2, llama)"},
+       R"("model_type": "bert" is not implemented; implemented are gpt2, llama, mistral, qwen2)"},
       {R"({"model_type": 3})", R"("model_type" must be a string, got: 3)"},
   };
   expectMessages(smallGpt2(), cases);
@@ -136,8 +136,9 @@ TEST(FrontendConfig, RefusesTextThatIsNoConfig) {
   EXPECT_EQ(error("{\"a\": " + deep), "c: is nested more than 64 levels deep, which no config.json "
                                       "is");
   mlir::MLIRContext context;
-  EXPECT_EQ(errorOf(importText("{}", context)),
-            "config.json: key \"model_type\" is missing; set it to one of gpt2, llama");
+  EXPECT_EQ(
+      errorOf(importText("{}", context)),
+      "config.json: key \"model_type\" is missing; set it to one of gpt2, llama, mistral, qwen2");
 }
 
 TEST(FrontendConfig, EveryTruncationIsAnError) {

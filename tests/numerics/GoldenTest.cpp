@@ -139,11 +139,11 @@ TEST_P(GoldenModel, Logits) {
 
 INSTANTIATE_TEST_SUITE_P(
     All, GoldenModel,
-    testing::Values(std::pair("tiny-gpt2", "config.json"),
-                    std::pair("tiny-gpt2-variant", "config.json"),
-                    std::pair("tiny-llama", "config.json"), std::pair("tiny-llama3", "config.json"),
-                    std::pair("tiny-llama3", "config.v4.json"),
-                    std::pair("tiny-llama3", "config.v5.json")),
+    testing::Values(
+        std::pair("tiny-gpt2", "config.json"), std::pair("tiny-gpt2-variant", "config.json"),
+        std::pair("tiny-llama", "config.json"), std::pair("tiny-llama3", "config.json"),
+        std::pair("tiny-mistral", "config.json"), std::pair("tiny-qwen2", "config.json"),
+        std::pair("tiny-llama3", "config.v4.json"), std::pair("tiny-llama3", "config.v5.json")),
     [](const auto &info) {
       std::string name = std::string(info.param.first) + "_" + info.param.second;
       std::replace_if(name.begin(), name.end(), [](char c) { return !isalnum(c); }, '_');

@@ -189,6 +189,38 @@ TEST(Rope, InPlaceLeavesTheRestAndInverseUndoesIt) {
     ASSERT_NEAR(x[i], original[i], 2e-6);
 }
 
+/// Each token is turned as the token of its position is; numbers out of range count as the nearest.
+TEST(Rope, PositionsOfABuffer) {
+  int64_t seq = 67, heads = 3, headDim = 24, width = heads * headDim, tokens = 2 * seq;
+  RopeSpec::Strides strides{seq * width, width, headDim};
+  for (bool inverse : {false, true}) {
+    RopeSpec plain{seq, heads, headDim, inverse, strides, strides}, spec = plain;
+    spec.positions = true;
+    std::vector<float> x = randomFloats(tokens * width, Dtype::f32), out(x.size(), NAN);
+    Tables tables(seq, headDim / 2);
+    std::vector<int32_t> positions(tokens);
+    std::mt19937 random(9);
+    for (int32_t &position : positions)
+      position = static_cast<int32_t>(random() % (seq + 6)) - 3;
+    for (const CpuTarget &target : hostTargets()) {
+      CompiledKernel kernel = compile(spec, target);
+      ASSERT_TRUE(kernel);
+      for (int64_t task = 0; task < taskCount(spec, tokens); ++task)
+        kernel.call(
+            {x.data(), tables.cosines.data(), tables.sines.data(), positions.data(), out.data()},
+            tokens, task);
+      for (int64_t token = 0; token < tokens; ++token) {
+        int64_t position = std::clamp<int64_t>(positions[token], 0, seq - 1);
+        std::vector<float> row(seq * width, 0.f); // the token alone, at its position
+        std::copy_n(&x[token * width], width, &row[position * width]);
+        std::vector<double> want = rotated(plain, row, seq, tables);
+        for (int64_t c = 0; c < width; ++c)
+          ASSERT_NEAR(out[token * width + c], want[position * width + c], 2e-6) << token;
+      }
+    }
+  }
+}
+
 TEST(Rope, SpecsAreVerified) {
   RopeSpec spec{4, 2, 6, false, {}, {}};
   EXPECT_EQ(verify(spec), "");

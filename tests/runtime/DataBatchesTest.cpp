@@ -233,6 +233,25 @@ TEST_F(DataBatches, ValidationCountsEachPredictionOnce) {
   }
 }
 
+/// A separator's target, wherever in a row it stands, is ignored, and counted nowhere.
+TEST_F(DataBatches, SeparatorsHaveNoTarget) {
+  std::vector<uint16_t> ids{5, 1, 5, 5, 2, 3, 5, 4, 6};
+  auto opened = openTokens(
+      write("documents.bin", {reinterpret_cast<const char *>(ids.data()), ids.size() * 2}));
+  ASSERT_OK(opened.status());
+  std::shared_ptr<const TokenSource> source = std::move(*opened);
+  BatchOptions options{2, 4, DataOrder::sequential, 42, 256, 5};
+  const Batch expected{{5, 1, 5, 5, 2, 3, 5, 4}, {-1, 5, -1, -1, 3, 5, -1, 6}};
+  EXPECT_EQ(next(*loader(source, options), options), expected);
+  auto validation = ValidationBatches::create(source, options);
+  ASSERT_OK(validation.status());
+  Batch batch{std::vector<int32_t>(8), std::vector<int32_t>(8)};
+  auto valid = validation->batchAt(0, batch.tokens.data(), batch.targets.data());
+  ASSERT_OK(valid.status());
+  EXPECT_EQ(*valid, 4u);
+  EXPECT_EQ(batch, expected);
+}
+
 TEST_F(DataBatches, ValidationReportsBadTokens) {
   auto batches = ValidationBatches::create(counting(9), {2, 3, DataOrder::shuffled, 42, 8});
   ASSERT_OK(batches.status());

@@ -247,6 +247,8 @@ void Toy::print() {
         {"optimizer", "sgd"},
         {"recompute", "none"},
         {"fuse", "on"},
+        {"document_mask", "off"},
+        {"document_separator", -1},
         {"mesh", "dp=1,tp=1,pp=1,cp=1"},
         {"zero", 0},
         {"target", "cpu"},

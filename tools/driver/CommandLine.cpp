@@ -55,7 +55,9 @@ struct ModelFlags {
   CompileRequest request;
   FixedFlags fixed;
   int64_t microBatch = 0, seq = 0;
-  std::string fuse = "on", dropout = "config", gemm = "generated", budget, lossChunk = "auto";
+  std::string fuse = "on", dropout = "config", gemm = "generated", documentMask = "off", budget;
+  std::string lossChunk = "auto";
+  std::optional<int64_t> documentSeparator;
 
   void add(CLI::App &app) {
     app.add_option("MODEL", request.model,
@@ -83,6 +85,14 @@ struct ModelFlags {
     app.add_option("--dropout", dropout, "config (what config.json says) or off")
         ->check(CLI::IsMember({"config", "off"}))
         ->capture_default_str();
+    app.add_option("--document-mask", documentMask,
+                   "on: rows hold documents one after another, which neither attention nor "
+                   "positions cross, and the label at a document's last token is ignored; or off")
+        ->check(CLI::IsMember({"on", "off"}))
+        ->capture_default_str();
+    app.add_option("--document-separator", documentSeparator,
+                   "The token that ends a document (default: \"eos_token_id\" of config.json)")
+        ->check(CLI::Range(int64_t{0}, int64_t{1} << 24));
     app.add_option(
            "--recompute", request.recompute,
            "Compute again in the backward instead of keeping: none; cheap: what needs no "
@@ -131,6 +141,11 @@ struct ModelFlags {
       return {Exit::userError, "--loss-chunk " + lossChunk +
                                    " is no number of rows; give one, 0 or off for all, or auto"};
     request.passes.lossChunk = *rows;
+    request.import.documentMask = documentMask == "on";
+    request.import.documentSeparator = documentSeparator;
+    if (documentSeparator && documentMask == "off")
+      return {Exit::userError, "--document-separator ends no document without --document-mask on; "
+                               "pass both, or leave it out"};
     if (microBatch > 0)
       request.import.microBatch = microBatch;
     if (seq > 0)

@@ -96,6 +96,11 @@ struct RecordedFlag {
   std::string fallback;
 };
 
+std::string maskText(const ModelInfo &info) { return info.documentSeparator ? "on" : "off"; }
+std::string separatorText(const ModelInfo &info) {
+  return info.documentSeparator ? std::to_string(*info.documentSeparator) : "none";
+}
+
 } // namespace
 
 /// What tells how the module came about: its phase, and the flags that went into it.
@@ -112,7 +117,9 @@ void Compiler::recordPhase(Phase phase) {
                                          text("optimizer", passes.optimizer),
                                          text("grad-accum", std::to_string(passes.gradAccum)),
                                          text("loss-chunk", formatLossChunk(passes.lossChunk)),
-                                         text("fuse", passes.fuse ? "on" : "off")}));
+                                         text("fuse", passes.fuse ? "on" : "off"),
+                                         text("document-mask", maskText(model.info)),
+                                         text("document-separator", separatorText(model.info))}));
 }
 
 /// Takes over the flags that went into the module; refuses others.
@@ -121,12 +128,17 @@ Failure Compiler::restoreFlags() {
   std::string accumulation = std::to_string(request.passes.gradAccum);
   std::string lossChunk = formatLossChunk(request.passes.lossChunk);
   std::string fuse = request.passes.fuse ? "on" : "off";
+  std::string mask = request.import.documentMask ? "on" : "off";
+  std::optional<int64_t> given = request.import.documentSeparator;
+  std::string separator = given ? std::to_string(*given) : "none";
   RecordedFlag flags[] = {{"precision", Phase::precision, &request.passes.precision, "fp32"},
                           {"recompute", Phase::recompute, &request.recompute, "none"},
                           {"optimizer", Phase::trainingStep, &request.passes.optimizer, "adamw"},
                           {"grad-accum", Phase::trainingStep, &accumulation, "1"},
                           {"loss-chunk", Phase::chunkLoss, &lossChunk, "auto"},
-                          {"fuse", Phase::fusion, &fuse, "on"}};
+                          {"fuse", Phase::fusion, &fuse, "on"},
+                          {"document-mask", Phase::import, &mask, "off"},
+                          {"document-separator", Phase::import, &separator, "none"}};
   for (RecordedFlag &flag : flags) {
     if (flag.decides > *request.from)
       continue;
@@ -290,7 +302,8 @@ codegen::CompileFlags Compiler::flags() const {
           request.passes.fuse,
           request.recompute,
           request.passes.precision,
-          formatLossChunk(request.passes.lossChunk)};
+          formatLossChunk(request.passes.lossChunk),
+          model.info.documentSeparator};
 }
 
 Failure Compiler::generate() {

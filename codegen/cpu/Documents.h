@@ -1,0 +1,30 @@
+// Where the documents of packed rows begin (nn.documents). A row of tokens holds documents one
+// after another, each up to and with a separator.
+//
+// Buffers, all i32 [extent]: tokens; first keys: the position in its row of the first token of a
+// token's document; positions: how many tokens of its document are before a token. The extent is
+// the number of tokens, whole rows of them.
+#pragma once
+
+#include "codegen/cpu/Target.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/BuiltinOps.h"
+
+#include <cstdint>
+
+namespace gradc::codegen {
+
+struct DocumentsSpec {
+  int64_t seq = 1; ///< tokens of a row
+  int32_t separator = 0;
+  bool operator==(const DocumentsSpec &) const = default;
+};
+
+/// A task is a row.
+int64_t taskCount(const DocumentsSpec &spec, int64_t extent);
+
+mlir::func::FuncOp emitDocuments(mlir::ModuleOp module, llvm::StringRef name,
+                                 const DocumentsSpec &spec, const CpuTarget &target);
+
+} // namespace gradc::codegen
