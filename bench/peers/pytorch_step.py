@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Times training steps of a model in PyTorch on the CPU, fp32, random tokens: a peer for `bench`.
+"""Times training steps of a model in PyTorch on the CPU, random tokens: a peer for `bench`.
 
 A step is forward, backward, clipping by the global norm and AdamW. Run it through run_pytorch.sh,
 which sets the environment a CPU run needs; PyTorch is several times slower without.
@@ -109,7 +109,8 @@ def time_steps(model, arguments, vocab):
         tokens = torch.randint(vocab, shape)
         inputs, targets = tokens[:, :-1].contiguous(), tokens[:, 1:].contiguous()
         start = time.perf_counter()
-        loss = run(inputs, targets)
+        with torch.autocast("cpu", torch.bfloat16, enabled=arguments.precision == "bf16"):
+            loss = run(inputs, targets)
         loss.backward()
         if arguments.clip > 0:
             nn.utils.clip_grad_norm_(parameters, arguments.clip)
@@ -151,6 +152,9 @@ def parse_arguments():
     parser.add_argument("--mode", choices=("eager", "compile"), default="eager")
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     parser.add_argument("--impl", choices=("auto", "compact", "transformers"), default="auto")
+    parser.add_argument(
+        "--precision", choices=("fp32", "bf16"), default="fp32", help="bf16: autocast (default fp32)"
+    )
     parser.add_argument("--adamw", choices=("fused", "foreach"), default="fused")
     parser.add_argument(
         "--clip", type=float, default=1.0, help="global norm; 0 is off (default 1.0)"
@@ -183,7 +187,7 @@ def main():
         "parameters": sum(p.numel() for p in model.parameters()),
         **{key: getattr(arguments, key) for key in ("impl", "mode", "adamw", "clip")},
         **{key: getattr(arguments, key) for key in ("batch", "seq", "steps", "warmup", "threads")},
-        "precision": "fp32",
+        "precision": arguments.precision,
         "median_step_ms": round(median, 2),
         "min_step_ms": round(min(measured), 2),
         "step_ms": [round(value, 1) for value in milliseconds],
