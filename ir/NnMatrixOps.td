@@ -48,7 +48,7 @@ def Nn_AttentionOp : Nn_KernelOp<"attention", [Differentiable, RunsLow, ModelCos
   let description = [{
     For each batch b and head h, on matrices of head_dim columns:
     `result = softmax(scale · q·kᵀ, masked) · v`; heads / kv_heads query heads share a key head.
-    `causal`: query i sees keys j <= i; `window w` (0: none): j > i - w as well. A row that sees
+    `causal`: query i sees keys j <= i and, with a `window w` (0: none), j > i - w. A row that sees
     nothing gives 0. `lse` [batch, heads, seq] is the log of the softmax's sum, for the backward.
     `first_key` [tokens]: besides, query i sees no key before its own number there, a position in its
     row: where its document starts (nn.documents). What a mask hides has no effect, whatever it holds.

@@ -18,6 +18,8 @@ template <typename Op> LogicalResult verifyOperands(Op op) {
   if (static_cast<int64_t>(op.getWindow()) < 0)
     return op.emitOpError("expected a window of 0 (none) or more, got: ")
            << static_cast<int64_t>(op.getWindow());
+  if (op.getWindow() > 0 && !op.getCausal())
+    return op.emitOpError("expected causal with a window: it bounds what lies before a query");
   if (failed(expectDropoutRate(op, "dropout", op.getDropout())))
     return failure();
   bool drops = !op.getDropout().isZero();

@@ -40,6 +40,14 @@ func.func @negative_window(%q: tensor<16x64xf32>, %k: tensor<16x32xf32>, %v: ten
 
 // -----
 
+func.func @window_without_causal(%q: tensor<16x64xf32>, %k: tensor<16x32xf32>, %v: tensor<16x32xf32>) {
+  // expected-error@+1 {{'nn.attention' op expected causal with a window: it bounds what lies before a query}}
+  %o, %lse = nn.attention %q, %k, %v batch 2 heads 4 kv_heads 2 scale 0.25 window 3 : tensor<16x64xf32>, tensor<16x32xf32>, tensor<16x32xf32> -> tensor<16x64xf32>, tensor<2x4x8xf32>
+  return
+}
+
+// -----
+
 func.func @groups(%q: tensor<16x64xf32>, %k: tensor<16x32xf32>, %v: tensor<16x32xf32>) {
   // expected-error@+1 {{'nn.attention' op expected heads divisible by the number of key-value heads, 3, got: 4}}
   %o, %lse = nn.attention %q, %k, %v batch 2 heads 4 kv_heads 3 scale 0.25 causal window 0 : tensor<16x64xf32>, tensor<16x32xf32>, tensor<16x32xf32> -> tensor<16x64xf32>, tensor<2x4x8xf32>
