@@ -5,6 +5,7 @@ include "ir/NnBase.td"
 include "ir/NnPointwiseOps.td"
 include "ir/NnRowOps.td"
 include "ir/NnMatrixOps.td"
+include "ir/NnQuantizationOps.td"
 include "ir/NnViewOps.td"
 include "ir/NnTrainingOps.td"
 #endif

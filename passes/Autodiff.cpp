@@ -112,7 +112,7 @@ class AutodiffPass : public gradc::impl::AutodiffPassBase<AutodiffPass> {
 
     SmallVector<Value> results{total};
     for (unsigned i = 0; i < loss.getNumArguments(); ++i) {
-      if (!loss.getArgAttr(i, "nn.param"))
+      if (!loss.getArgAttr(i, "nn.param") && !loss.getArgAttr(i, "nn.record"))
         continue;
       BlockArgument parameter = body.getArgument(i);
       Value gradient = backward.lookup(parameter);

@@ -36,12 +36,14 @@ void gradc::buildPhase(Phase phase, mlir::OpPassManager &passes, const Options &
   case Phase::precision: {
     PrecisionPassOptions precision;
     precision.mode = options.precision;
+    precision.delayedScaling = options.float8Scaling == "delayed";
     passes.addPass(createPrecisionPass(precision));
     passes.addPass(mlir::createCanonicalizerPass());
     break;
   }
   case Phase::autodiff:
     passes.addPass(createAutodiffPass());
+    passes.addPass(createQuantizeProductsPass());
     passes.addPass(mlir::createCanonicalizerPass());
     break;
   case Phase::recompute: {

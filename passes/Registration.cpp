@@ -4,6 +4,7 @@
 namespace gradc {
 #define GEN_PASS_REGISTRATION_PRECISIONPASS
 #define GEN_PASS_REGISTRATION_AUTODIFFPASS
+#define GEN_PASS_REGISTRATION_QUANTIZEPRODUCTSPASS
 #define GEN_PASS_REGISTRATION_RECOMPUTEPASS
 #define GEN_PASS_REGISTRATION_TRAININGSTEPPASS
 #define GEN_PASS_REGISTRATION_ABSORBSUMSPASS
@@ -15,6 +16,7 @@ namespace gradc {
 void gradc::registerPasses(const KernelLibrary &library) {
   registerPrecisionPass();
   registerAutodiffPass();
+  registerQuantizeProductsPass();
   registerRecomputePass();
   registerTrainingStepPass();
   registerAbsorbSumsPass();

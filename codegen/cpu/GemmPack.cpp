@@ -44,11 +44,14 @@ Value roundToTf32(KernelBuilder &k, Value x) {
 
 PackFormat packFormat(const GemmSpec &spec, const GemmSpec::Matrix &operand, bool transposed) {
   bool isF32 = operand.dtype == row::Dtype::f32;
-  return {transposed, operand.dtype, isF32 ? spec.roundInputs : InputRounding::none};
+  return {transposed, operand.dtype, isF32 ? spec.roundInputs : InputRounding::none, spec.scaled};
 }
 
-Value loadOperand(KernelBuilder &k, const PackFormat &format, Value address, Value mask) {
+Value loadOperand(KernelBuilder &k, const PackFormat &format, Value address, Value mask,
+                  Value scales) {
   Value x = k.v.loadVector(format.dtype, address, mask);
+  if (scales)
+    x = k.v.mul(x, scales);
   return format.rounding == InputRounding::tf32 ? roundToTf32(k, x) : x;
 }
 
@@ -64,7 +67,10 @@ public:
   PackEmitter(KernelBuilder &k, const PackFormat &format, int64_t width)
       : k(k), format(format), width(width), depth(k.parameter(0)), count(k.parameter(1)),
         stride(k.parameter(2)), from(k.parameter(3)), to(k.parameter(4)),
-        padded(paddedDepth(k, depth)) {}
+        padded(paddedDepth(k, depth)) {
+    if (format.scaled)
+      scales = k.v.splat(k.parameter(5));
+  }
   void emit() { format.transposed ? emitTransposed() : emitCopy(); }
 
 private:
@@ -79,7 +85,7 @@ private:
   Value source(Value base, int64_t elements) {
     return k.v.elementPointer(format.dtype, base, elements);
   }
-  Value load(Value address, Value mask) { return loadOperand(k, format, address, mask); }
+  Value load(Value address, Value mask) { return loadOperand(k, format, address, mask, scales); }
   /// Calls body(first row of the panel, address of the panel) for the panels of [low, high), where
   /// low begins a panel.
   void forPanels(Value low, Value high, llvm::function_ref<void(Value, Value)> body);
@@ -91,6 +97,7 @@ private:
   PackFormat format;
   int64_t width;
   Value depth, count, stride, from, to, padded;
+  Value scales; ///< a vector, or null
 };
 
 void PackEmitter::forPanels(Value low, Value high, llvm::function_ref<void(Value, Value)> body) {
@@ -186,19 +193,24 @@ std::string functionName(const PackFormat &format, int64_t width) {
   std::string name = llvm::formatv("gradc.gemm_pack_{0}_{1}", row::name(format.dtype), width);
   if (format.rounding == InputRounding::tf32)
     name += "_tf32";
+  if (format.scaled)
+    name += "_scaled";
   if (format.transposed)
     name += "_transposed";
   return name;
 }
 
-/// The function (i64 depth, i64 count, i64 stride, ptr from, ptr to), made where it is missing.
+/// The function (i64 depth, i64 count, i64 stride, ptr from, ptr to[, f32 scale]), made where it is
+/// missing.
 func::FuncOp packFunction(KernelBuilder &k, const PackFormat &format, int64_t width) {
   std::string name = functionName(format, width);
   if (auto existing = k.module().lookupSymbol<func::FuncOp>(name))
     return existing;
   Type i64 = k.builder().getI64Type(), pointer = k.pointerType();
-  KernelBuilder pack(k.module(), name, k.target(),
-                     k.builder().getFunctionType({i64, i64, i64, pointer, pointer}, {}));
+  SmallVector<Type> types{i64, i64, i64, pointer, pointer};
+  if (format.scaled)
+    types.push_back(k.v.f32);
+  KernelBuilder pack(k.module(), name, k.target(), k.builder().getFunctionType(types, {}));
   PackEmitter(pack, format, width).emit();
   return pack.finish();
 }
@@ -206,9 +218,10 @@ func::FuncOp packFunction(KernelBuilder &k, const PackFormat &format, int64_t wi
 } // namespace
 
 void callPack(KernelBuilder &k, int64_t width, const PackSource &source, Value to) {
-  func::CallOp::create(
-      k.builder(), k.location(), packFunction(k, source.format, width),
-      ValueRange{source.depth, source.count, k.index(source.stride), source.from, to});
+  SmallVector<Value> operands{source.depth, source.count, k.index(source.stride), source.from, to};
+  if (source.format.scaled)
+    operands.push_back(source.scale);
+  func::CallOp::create(k.builder(), k.location(), packFunction(k, source.format, width), operands);
 }
 
 } // namespace gradc::codegen

@@ -29,13 +29,15 @@ struct PackFormat {
   bool transposed;
   row::Dtype dtype;
   InputRounding rounding;
+  bool scaled;
 };
 
 PackFormat packFormat(const GemmSpec &spec, const GemmSpec::Matrix &operand, bool transposed);
 
-/// A vector of an operand in f32, rounded as its format says; masked lanes are 0.
+/// A vector of an operand in f32, rounded as its format says and multiplied by `scales`, a vector,
+/// or null; masked lanes are 0.
 mlir::Value loadOperand(KernelBuilder &k, const PackFormat &format, mlir::Value address,
-                        mlir::Value mask);
+                        mlir::Value mask, mlir::Value scales);
 
 /// Brings a line towards the first cache.
 void prefetch(KernelBuilder &k, mlir::Value address);
@@ -47,6 +49,7 @@ struct PackSource {
   mlir::Value from;
   int64_t stride;
   mlir::Value depth, count; ///< steps, and elements of a step; both at least 1
+  mlir::Value scale;        ///< f32, of a scaled format
 };
 
 /// Prints a call of the function that packs into panels of `width`.

@@ -1,5 +1,6 @@
 // Questions that every op of the dialect asks about types, and the helpers that backwards share.
 #include "ir/Nn.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
 
 using namespace mlir;
 using namespace gradc;
@@ -55,6 +56,10 @@ row::Dtype gradc::nn::rowDtype(Type elementType) {
     return row::Dtype::bf16;
   if (elementType.isF16())
     return row::Dtype::f16;
+  if (isa<Float8E4M3FNType>(elementType))
+    return row::Dtype::f8e4m3;
+  if (isa<Float8E5M2Type>(elementType))
+    return row::Dtype::f8e5m2;
   return elementType.isInteger(32) ? row::Dtype::i32 : row::Dtype::f32;
 }
 
@@ -67,6 +72,20 @@ unsigned gradc::nn::inputCount(FunctionType function) {
   bool random = function.getNumInputs() >= ids + randomKeys &&
                 llvm::all_of(function.getInputs().take_back(randomKeys), isKey);
   return random ? ids + randomKeys : ids;
+}
+
+bool gradc::nn::isParameter(Value value) {
+  auto argument = dyn_cast<BlockArgument>(value);
+  auto function =
+      argument ? dyn_cast<FunctionOpInterface>(argument.getOwner()->getParentOp()) : nullptr;
+  return function && function.getArgAttr(argument.getArgNumber(), "nn.param");
+}
+
+Value gradc::nn::castTo(OpBuilder &builder, Location loc, Value value, Type elementType) {
+  auto type = cast<RankedTensorType>(value.getType());
+  if (type.getElementType() == elementType)
+    return value;
+  return CastOp::create(builder, loc, type.clone(elementType), value);
 }
 
 Value gradc::nn::splat(OpBuilder &builder, Location loc, Type type, double value) {

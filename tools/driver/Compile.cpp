@@ -106,6 +106,7 @@ void Compiler::recordPhase(Phase phase) {
   module()->setAttr("nn.phase", b.getStringAttr(nameOf(phase)));
   module()->setAttr("nn.flags",
                     b.getDictionaryAttr({text("precision", passes.precision),
+                                         text("fp8-scaling", passes.float8Scaling),
                                          text("recompute", request.recompute),
                                          text("optimizer", passes.optimizer),
                                          text("grad-accum", std::to_string(passes.gradAccum)),
@@ -117,11 +118,13 @@ Failure Compiler::restoreFlags() {
   auto recorded = module()->getAttrOfType<DictionaryAttr>("nn.flags");
   std::string accumulation = std::to_string(request.passes.gradAccum);
   std::string fuse = request.passes.fuse ? "on" : "off";
-  RecordedFlag flags[] = {{"precision", Phase::precision, &request.passes.precision, "fp32"},
-                          {"recompute", Phase::recompute, &request.recompute, "none"},
-                          {"optimizer", Phase::trainingStep, &request.passes.optimizer, "adamw"},
-                          {"grad-accum", Phase::trainingStep, &accumulation, "1"},
-                          {"fuse", Phase::fusion, &fuse, "on"}};
+  RecordedFlag flags[] = {
+      {"precision", Phase::precision, &request.passes.precision, "fp32"},
+      {"fp8-scaling", Phase::precision, &request.passes.float8Scaling, "current"},
+      {"recompute", Phase::recompute, &request.recompute, "none"},
+      {"optimizer", Phase::trainingStep, &request.passes.optimizer, "adamw"},
+      {"grad-accum", Phase::trainingStep, &accumulation, "1"},
+      {"fuse", Phase::fusion, &fuse, "on"}};
   for (RecordedFlag &flag : flags) {
     if (flag.decides > *request.from)
       continue;
@@ -265,7 +268,8 @@ codegen::CompileFlags Compiler::flags() const {
           request.init,
           request.passes.fuse,
           request.recompute,
-          request.passes.precision};
+          request.passes.precision,
+          request.passes.float8Scaling};
 }
 
 Failure Compiler::generate() {
