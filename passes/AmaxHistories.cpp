@@ -1,6 +1,8 @@
 // See AmaxHistories.h.
 #include "passes/AmaxHistories.h"
 
+#include "ir/Amax.h"
+
 using namespace mlir;
 using namespace gradc::nn;
 
@@ -43,10 +45,8 @@ void AmaxHistories::addArguments(ProgramBuilder &program) {
 }
 
 SmallVector<Value> AmaxHistories::largest(ProgramBuilder &program) const {
-  OpBuilder &b = program.builder;
-  return llvm::map_to_vector(histories, [&](Value history) -> Value {
-    return ReshapeOp::create(b, program.location(), floats(b, {}),
-                             rowAmax(b, program.location(), history));
+  return llvm::map_to_vector(histories, [&](Value history) {
+    return largestOf(program.builder, program.location(), history);
   });
 }
 

@@ -1,4 +1,5 @@
 // Gives the ops of the forward graph the types that a precision mode computes in.
+#include "ir/Amax.h"
 #include "ir/Explanation.h"
 #include "passes/Passes.h"
 #include "passes/Quantization.h"
@@ -95,8 +96,10 @@ private:
       OpBuilder builder(function.getContext());
       builder.setInsertionPointAfterValue(input);
       Value amax = rowAmax(builder, input.getLoc(), input);
-      if (!isWeight && *float8 == Float8Scaling::delayed)
+      if (!isWeight && *float8 == Float8Scaling::delayed) {
         record = recordArgument(function, layers->recordOfInput(operand.getOwner()));
+        amax = largestOf(builder, input.getLoc(), amax); // kept for the record's next value
+      }
       TypeAttr format = TypeAttr::get(forward);
       Value scale = ScaleOfAmaxOp::create(builder, input.getLoc(), record ? record : amax, format);
       fake = FakeQuantizeOp::create(builder, input.getLoc(), withElements(input.getType(), low),

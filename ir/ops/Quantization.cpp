@@ -1,5 +1,5 @@
 // Fp8 with a scale a tensor: row bodies and backwards.
-#include "ir/Nn.h"
+#include "ir/Amax.h"
 
 using namespace mlir;
 using namespace gradc;
@@ -20,15 +20,16 @@ Value gradc::nn::rowAmax(OpBuilder &builder, Location loc, Value value) {
   return RowAmaxOp::create(builder, loc, RankedTensorType::get(shape, builder.getF32Type()), value);
 }
 
-namespace {
-
-/// The largest of some magnitudes, as a scalar.
-Value largest(OpBuilder &builder, Location loc, Value amax) {
+Value gradc::nn::largestOf(OpBuilder &builder, Location loc, Value amax) {
   auto type = cast<RankedTensorType>(amax.getType());
+  if (type.getRank() == 0)
+    return amax;
   auto shaped = [&](ArrayRef<int64_t> shape) { return type.clone(shape); };
   Value oneRow = ReshapeOp::create(builder, loc, shaped({1, type.getNumElements()}), amax);
   return ReshapeOp::create(builder, loc, shaped({}), rowAmax(builder, loc, oneRow));
 }
+
+namespace {
 
 NodeId magnitude(RowBuilder &b, NodeId x) { return b.maximum(x, b.neg(x)); }
 
@@ -85,7 +86,7 @@ void FakeQuantizeOp::buildBackward(OpBuilder &builder, ArrayRef<Value> grads,
                                    MutableArrayRef<Value> out) {
   out[0] = castTo(builder, getLoc(), grads[0], getElementTypeOrSelf(getInput()));
   if (getRecord())
-    out[2] = largest(builder, getLoc(), getAmax());
+    out[2] = largestOf(builder, getLoc(), getAmax());
 }
 
 void QuantizeGradientOp::buildBackward(OpBuilder &builder, ArrayRef<Value> grads,
@@ -96,6 +97,6 @@ void QuantizeGradientOp::buildBackward(OpBuilder &builder, ArrayRef<Value> grads
   out[0] = FakeQuantizeOp::create(builder, getLoc(), grads[0].getType(), grads[0], scale, Value(),
                                   Value(), getFormatAttr());
   if (getRecord())
-    out[1] = largest(builder, getLoc(), amax);
+    out[1] = largestOf(builder, getLoc(), amax);
 }
 FusionRole QuantizeGradientOp::getFusionRole() { return FusionRole::view; }

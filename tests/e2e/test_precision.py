@@ -120,17 +120,20 @@ class Precision(Case):
         """One batch again and again, nothing updated: histories fill with what current scaling sees."""
         golden, current = self.compiled("tiny-gpt2", "fp8")
         _, delayed = self.compiled("tiny-gpt2", "fp8", "--fp8-scaling", "delayed")
+        count, header = golden["batch"] * golden["seq"] + 1, 1024
+        data = (GOLDENS / "tiny-gpt2" / "tokens.bin").read_bytes()
         batch = WORK / "one-batch.bin"
-        tokens = golden["batch"] * golden["seq"] + 1
-        batch.write_bytes((GOLDENS / "tiny-gpt2" / "tokens.bin").read_bytes()[:2 * tokens])
-        gradients = []
+        batch.write_bytes(data[:8] + struct.pack("<i", count) + data[12:header + 2 * count])
+        gradients, last = [], []
         for executable in (current, delayed):
-            path = fresh("precision.gradients")
+            path, log = fresh("precision.gradients"), fresh("precision.jsonl")
             run(executable, "train", "--data", batch, "--data-order", "sequential", "--lr", 0,
                 "--steps", 60, "--init-weights", GOLDENS / "tiny-gpt2" / "model.safetensors",
-                "--dump-grads", path)
+                "--dump-grads", path, "--metrics", log)
             gradients.append(path.read_bytes())
+            last.append([metrics(log)[-1][key] for key in ("loss", "grad_norm")])
         self.assertEqual(gradients[0], gradients[1])
+        self.assertEqual(last[0], last[1])
 
     def losses(self, executable, *flags):
         log = fresh("precision.jsonl")

@@ -25,8 +25,11 @@
 // DELAYED-SAME: %[[X:[a-z0-9]*]]: tensor<4x8xf32>
 // DELAYED: nn.scale_of_amax %{{.*}} for f8E4M3FN : tensor<8x1xf32>
 // DELAYED: %[[XA:.*]] = nn.row_amax %{{.*}} : tensor<4x8xbf16>
+// DELAYED: %[[XROW:.*]] = nn.reshape %[[XA]] : tensor<4x1xf32> to tensor<1x4xf32>
+// DELAYED: %[[XMAX:.*]] = nn.row_amax %[[XROW]] : tensor<1x4xf32> -> tensor<1x1xf32>
+// DELAYED: %[[XNEXT:.*]] = nn.reshape %[[XMAX]] : tensor<1x1xf32> to tensor<f32>
 // DELAYED: %[[XS:.*]] = nn.scale_of_amax %[[IN]] for f8E4M3FN : tensor<f32>
-// DELAYED: nn.fake_quantize %{{.*}} by %[[XS]] in f8E4M3FN record %[[IN]] of %[[XA]] : tensor<4x1xf32>
+// DELAYED: nn.fake_quantize %{{.*}} by %[[XS]] in f8E4M3FN record %[[IN]] of %[[XNEXT]] : tensor<f32>
 // DELAYED: nn.quantize_gradient %{{.*}} in f8E5M2 record %[[OUT]]
 func.func @loss(%w: tensor<8x16xf32> {nn.param = {name = "w"}}, %head: tensor<16x5xf32> {nn.param = {name = "head"}},
                 %x: tensor<4x8xf32>, %targets: tensor<4xi32>) -> tensor<f32> {
