@@ -13,9 +13,10 @@ struct CompileFlags {
   int64_t microBatch = 1, seq = 1, gradAccum = 1;
   std::string optimizer = "adamw", init = "family";
   bool fuse = true;
-  std::string recompute = "none"; ///< none, cheap, full or auto
-  std::string precision = "fp32"; ///< fp32, tf32, bf16 or fp16
-  std::string lossChunk = "auto"; ///< rows of a chunk, 0 for all, or auto
+  std::string recompute = "none";        ///< none, cheap, full or auto
+  std::string precision = "fp32";        ///< fp32, tf32, bf16, fp16 or fp8
+  std::string float8Scaling = "current"; ///< of fp8: current or delayed
+  std::string lossChunk = "auto";        ///< rows of a chunk, 0 for all, or auto
   /// The token that ends a document, where documents are masked.
   std::optional<int64_t> documentSeparator = std::nullopt;
 };

@@ -64,9 +64,21 @@ mlir::Value sumToType(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value 
 /// and targets or position), or five where the random numbers' seed, step and first row follow.
 unsigned inputCount(mlir::FunctionType function);
 
-/// `value` in another element type; itself where it is of that type already.
+/// The value in another element type: itself where it is of that type already.
 mlir::Value castTo(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value value,
                    mlir::Type elementType);
+
+/// An fp8 format's largest number and the power of two below it.
+struct Float8Range {
+  double largest, largestPower;
+};
+Float8Range rangeOf(mlir::Type format);
+
+/// Largest magnitude of each row of `value`.
+mlir::Value rowAmax(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value value);
+
+/// Whether the value is an argument of a function that is a parameter of the model.
+bool isParameter(mlir::Value value);
 
 /// A splat constant of `type`.
 mlir::Value splat(mlir::OpBuilder &builder, mlir::Location loc, mlir::Type type, double value);

@@ -42,12 +42,13 @@ class Nn_TensorOf<list<Type> elements>
           CPred<"::llvm::cast<::mlir::ShapedType>($_self).getNumElements() > 0">],
           "statically shaped, non-empty tensor">;
 def Nn_Float : Nn_TensorOf<[F32, BF16, F16]>;
+def Nn_Float8 : Nn_TensorOf<[F8E4M3FN, F8E5M2]>;
 def Nn_Index : Nn_TensorOf<[I32]>;
 def Nn_Scalar : 0DTensorOf<[F32]>,
     BuildableType<"::mlir::RankedTensorType::get({}, $_builder.getF32Type())">;
 def Nn_IndexScalar : 0DTensorOf<[I32]>,
     BuildableType<"::mlir::RankedTensorType::get({}, $_builder.getI32Type())">;
-def Nn_Tensor : AnyTypeOf<[Nn_Float, Nn_Index]>;
+def Nn_Tensor : AnyTypeOf<[Nn_Float, Nn_Float8, Nn_Index]>;
 
 // Every op evaluates, has a cost and a part in fusion.
 class Nn_Op<string mnemonic, list<Trait> traits = []> : Op<Nn_Dialect, mnemonic, traits>;

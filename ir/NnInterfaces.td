@@ -30,7 +30,8 @@ def DifferentiableOpInterface : OpInterface<"DifferentiableOpInterface"> {
   let methods = [
     InterfaceMethod<[{
       `resultGradients[i]` is null where nothing depends on result i. Sets `operandGradients[j]`
-      (null on entry) for each operand that has one, of that operand's type.
+      (null on entry) for each operand that has one, of that operand's type. A record of magnitudes
+      (nn.fake_quantize) gets its next value there.
     }], "void", "buildBackward",
       (ins "::mlir::OpBuilder &":$builder, "::llvm::ArrayRef<::mlir::Value>":$resultGradients,
            "::llvm::MutableArrayRef<::mlir::Value>":$operandGradients)>,
@@ -51,6 +52,12 @@ def PrecisionOpInterface : OpInterface<"PrecisionOpInterface"> {
       "void", "roundInputs", (ins), [{}], [{ return; }]>,
     InterfaceMethod<"Whether an op of class `low` gives fp32 all the same.",
       "bool", "givesFull", (ins), [{}], [{ return false; }]>,
+    InterfaceMethod<"Whether the op can read its operands as fp8 numbers with scales.",
+      "bool", "takesFloat8", (ins), [{}], [{ return false; }]>,
+    InterfaceMethod<"Makes an op that takes them read fp8 operands: `values` for its own, in order, "
+                    "and a scale for each.",
+      "void", "readQuantized", (ins "::mlir::ValueRange":$values, "::mlir::ValueRange":$scales),
+      [{}], [{ return; }]>,
   ];
 }
 

@@ -6,8 +6,9 @@ include "ir/NnBase.td"
 defvar ModelCost = DeclareOpInterfaceMethods<CostOpInterface, ["getFlops", "isModelFlops"]>;
 defvar StridedFusion = DeclareOpInterfaceMethods<FusionOpInterface, ["takesRowStride"]>;
 
-def Nn_MatmulOp : Nn_ComputeOp<"matmul", [Differentiable, ModelCost,
-    DeclareOpInterfaceMethods<PrecisionOpInterface, ["getPrecisionClass", "roundInputs"]>,
+def Nn_MatmulOp : Nn_ComputeOp<"matmul", [Differentiable, ModelCost, AttrSizedOperandSegments,
+    DeclareOpInterfaceMethods<PrecisionOpInterface,
+        ["getPrecisionClass", "roundInputs", "takesFloat8", "readQuantized"]>,
     DeclareOpInterfaceMethods<FusionOpInterface,
         ["getFusionRole", "getInPlaceOperand", "takesRowStride", "absorbSum",
          "getAccumulatorOperand"]>]> {
@@ -20,19 +21,26 @@ def Nn_MatmulOp : Nn_ComputeOp<"matmul", [Differentiable, ModelCost,
     (nearest, ties to even) as they are read. Reference values are exact: the interpreter, which
     rounds nothing, ignores it.
 
+    Operands of fp8, each of either format, come with the scales by which nn.quantize divided: the
+    product is multiplied by both. Such a result is never fp8 itself.
+
     ```mlir
     %y = nn.matmul %x, %w transpose_rhs : tensor<8x64xf32>, tensor<96x64xf32> -> tensor<8x96xf32>
     %g = nn.matmul %x, %dy transpose_lhs acc %g0
         : tensor<8x64xf32>, tensor<8x96xf32> -> tensor<64x96xf32>
     %z = nn.matmul %a, %b : tensor<8x64xbf16>, tensor<64x96xbf16> -> tensor<8x96xf32>
+    %q = nn.matmul %a8, %b8 scales %sa, %sb
+        : tensor<8x64xf8E5M2>, tensor<64x96xf8E4M3FN> -> tensor<8x96xbf16>
     ```
   }];
-  let arguments = (ins Nn_Float:$lhs, Nn_Float:$rhs, Optional<Nn_Float>:$accumulator,
-                       UnitAttr:$transpose_lhs, UnitAttr:$transpose_rhs, UnitAttr:$tf32);
+  let arguments = (ins AnyTypeOf<[Nn_Float, Nn_Float8]>:$lhs, AnyTypeOf<[Nn_Float, Nn_Float8]>:$rhs,
+                       Optional<Nn_Float>:$accumulator, Optional<Nn_Scalar>:$lhs_scale,
+                       Optional<Nn_Scalar>:$rhs_scale, UnitAttr:$transpose_lhs, UnitAttr:$transpose_rhs, UnitAttr:$tf32);
   let results = (outs Nn_Float:$result);
   let assemblyFormat = [{
     $lhs `,` $rhs (`transpose_lhs` $transpose_lhs^)? (`transpose_rhs` $transpose_rhs^)?
-    (`tf32` $tf32^)? (`acc` $accumulator^ `:` type($accumulator) )? attr-dict `:` type($lhs) `,` type($rhs) `->` type($result)
+    (`tf32` $tf32^)? (`scales` $lhs_scale^ `,` $rhs_scale)?
+    (`acc` $accumulator^ `:` type($accumulator) )? attr-dict `:` type($lhs) `,` type($rhs) `->` type($result)
   }];
   // The result has the element type of lhs.
   let builders = [OpBuilder<(ins "::mlir::Value":$lhs, "::mlir::Value":$rhs, "bool":$transposeLhs,

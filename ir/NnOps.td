@@ -6,6 +6,7 @@ include "ir/NnPointwiseOps.td"
 include "ir/NnRowOps.td"
 include "ir/NnMatrixOps.td"
 include "ir/NnLossOps.td"
+include "ir/NnQuantizationOps.td"
 include "ir/NnViewOps.td"
 include "ir/NnTrainingOps.td"
 #endif

@@ -117,6 +117,14 @@ def Nn_BroadcastOp : Nn_RowOp<"broadcast", [Row, Differentiable, Precision]> {
   let hasFolder = 1;
 }
 
+def Nn_MaximumOp : Nn_RowOp<"maximum", [Row, SameOperandsAndResultType]> {
+  let summary = "Pointwise larger of two values";
+  let description = "NaN where either is.";
+  let arguments = (ins Nn_Float:$lhs, Nn_Float:$rhs);
+  let results = (outs Nn_Float:$result);
+  let assemblyFormat = "$lhs `,` $rhs attr-dict `:` type($lhs)";
+}
+
 def Nn_ClipCoefficientOp : Nn_RowOp<"clip_coefficient", [Row, SameOperandsAndResultType]> {
   let summary = "Factor that clips a gradient to a norm";
   let description = [{

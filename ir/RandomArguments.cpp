@@ -59,6 +59,8 @@ std::optional<Interval> requiredBy(OpOperand &use) {
       .Case([&](CountValidOp) { return pick({Interval{-1, 4}}); })
       .Case<LogOp, SqrtOp>([&](auto) { return pick({positive}); })
       .Case([&](DivOp) { return pick({{}, positive}); })
+      .Case<QuantizeOp, FakeQuantizeOp>([&](auto) { return pick({{}, positive}); })
+      .Case([&](ScaleOfAmaxOp) { return pick({positive}); })
       .Case([&](ClipCoefficientOp) { return pick({positive, positive}); })
       .Case([&](AdamwOp) {
         return pick({{},

@@ -55,15 +55,19 @@ public:
 private:
   /// Some ops that an op's backward is made of read forward values alone (a norm's normalised
   /// input). They wait for the gradient, so that nothing computes them in the forward and keeps
-  /// their results.
+  /// their results; but for scalars, which cost nothing to keep.
   void tieToBackward(Operation *first, Value gradient) {
     Operation *end = &*builder.getInsertionPoint();
+    SmallPtrSet<Operation *, 8> late;
     for (Operation *op = first; op && op != end; op = op->getNextNode()) {
       bool waits = llvm::any_of(op->getOperands(), [&](Value operand) {
-        Operation *producer = operand.getDefiningOp();
-        return operand == gradient || (producer && !producer->isBeforeInBlock(first));
+        return operand == gradient || late.contains(operand.getDefiningOp());
       });
-      if (waits)
+      bool isScalar = op->getNumOperands() > 0 && op->getNumResults() == 1 &&
+                      cast<RankedTensorType>(op->getResult(0).getType()).getRank() == 0;
+      if (waits || !isScalar)
+        late.insert(op);
+      if (waits || isScalar)
         continue;
       OpBuilder::InsertionGuard guard(builder);
       builder.setInsertionPoint(op);
@@ -112,7 +116,7 @@ class AutodiffPass : public gradc::impl::AutodiffPassBase<AutodiffPass> {
 
     SmallVector<Value> results{total};
     for (unsigned i = 0; i < loss.getNumArguments(); ++i) {
-      if (!loss.getArgAttr(i, "nn.param"))
+      if (!loss.getArgAttr(i, "nn.param") && !loss.getArgAttr(i, "nn.record"))
         continue;
       BlockArgument parameter = body.getArgument(i);
       Value gradient = backward.lookup(parameter);

@@ -103,9 +103,11 @@ public:
                                      scores, targets, forward.getLse());
       inputGradients.push_back(MatmulOp::create(
           builder, loc, cast<RankedTensorType>(input.getType()).clone(inputSums), gradient,
-          op.getWeight(), Value(), /*transpose_lhs=*/false, !transposed, op.getTf32()));
+          op.getWeight(), Value(), /*lhs_scale=*/Value(), /*rhs_scale=*/Value(),
+          /*transpose_lhs=*/false, !transposed, op.getTf32()));
       Value left = transposed ? gradient : input, right = transposed ? input : gradient;
       weightGradient = MatmulOp::create(builder, loc, sums, left, right, weightGradient,
+                                        /*lhs_scale=*/Value(), /*rhs_scale=*/Value(),
                                         /*transpose_lhs=*/true, false, op.getTf32());
     }
     op.getInputGradient().replaceAllUsesWith(join(inputGradients, op.getInputGradient().getType()));

@@ -6,34 +6,110 @@ using namespace gradc::nn;
 
 namespace gradc {
 
+StringRef LowCopy::part() const {
+  if (type.getElementTypeBitWidth() == 8)
+    return "fp8";
+  return type.getElementType().isF32() ? "fp8_scale" : "";
+}
+
 namespace {
 
-CastOp castOf(Value parameter) {
-  for (Operation *user : parameter.getUsers())
-    if (auto cast = dyn_cast<CastOp>(user))
-      return cast;
-  return {};
+/// What one function makes of parameters.
+class MadeOfParameters {
+public:
+  MadeOfParameters(func::FuncOp function, unsigned parameters) {
+    for (unsigned i = 0; i < parameters; ++i)
+      parameterOf[function.getArgument(i)] = i;
+    for (Operation &op : function.getBody().front())
+      visit(op);
+  }
+
+  ArrayRef<std::pair<LowCopy, Value>> copies() const { return list; }
+
+  /// Removes what is left of the making when the copies are read elsewhere.
+  void erase() {
+    for (Operation *op : llvm::reverse(ops))
+      if (op->use_empty())
+        op->erase();
+  }
+
+private:
+  void visit(Operation &op) {
+    if (op.getNumOperands() == 0 || op.getNumResults() != 1)
+      return;
+    auto first = parameterOf.find(op.getOperand(0));
+    if (first == parameterOf.end())
+      return;
+    unsigned parameter = first->second;
+    for (Value operand : op.getOperands())
+      if (auto found = parameterOf.find(operand);
+          found == parameterOf.end() || found->second != parameter)
+        return;
+    parameterOf[op.getResult(0)] = parameter;
+    ops.push_back(&op);
+    if (isa<CastOp, QuantizeOp, ScaleOfAmaxOp>(op))
+      list.push_back(
+          {{parameter, cast<RankedTensorType>(op.getResult(0).getType())}, op.getResult(0)});
+  }
+
+  DenseMap<Value, unsigned> parameterOf;
+  SmallVector<Operation *> ops;
+  SmallVector<std::pair<LowCopy, Value>> list;
+};
+
+/// Clones what makes `value` of parameters that `mapping` knows; returns the clone.
+Value cloneMaking(OpBuilder &builder, Value value, IRMapping &mapping) {
+  if (Value done = mapping.lookupOrNull(value))
+    return done;
+  Operation *op = value.getDefiningOp();
+  for (Value operand : op->getOperands())
+    cloneMaking(builder, operand, mapping);
+  return builder.clone(*op, mapping)->getResult(0);
 }
 
 } // namespace
 
-SmallVector<LowCopy> separateLowCopies(ArrayRef<func::FuncOp> functions, unsigned parameters) {
-  SmallVector<LowCopy> copies;
-  for (unsigned i = 0; i < parameters; ++i)
-    for (func::FuncOp function : functions)
-      if (CastOp cast = castOf(function.getArgument(i))) {
-        copies.push_back({i, mlir::cast<RankedTensorType>(cast.getType())});
-        break;
-      }
-  for (func::FuncOp function : functions)
-    for (auto [i, copy] : llvm::enumerate(copies)) {
-      unsigned position = parameters + i;
-      (void)function.insertArgument(position, copy.type, {}, function.getLoc());
-      while (CastOp cast = castOf(function.getArgument(copy.parameter))) {
-        cast.replaceAllUsesWith(function.getArgument(position));
-        cast.erase();
-      }
-    }
+LowCopies separateLowCopies(ArrayRef<func::FuncOp> functions, unsigned parameters) {
+  LowCopies copies;
+  SmallVector<MadeOfParameters> made;
+  for (func::FuncOp function : functions) {
+    made.emplace_back(function, parameters);
+    for (auto &[copy, value] : made.back().copies())
+      if (!llvm::is_contained(copies.list, copy))
+        copies.list.push_back(copy);
+  }
+  llvm::stable_sort(copies.list,
+                    [](const LowCopy &a, const LowCopy &b) { return a.parameter < b.parameter; });
+  auto indexOf = [&](const LowCopy &copy) {
+    return llvm::find(copies.list, copy) - copies.list.begin();
+  };
+
+  func::FuncOp first = functions.front();
+  OpBuilder builder(first);
+  Location loc = first.getLoc();
+  SmallVector<Type> types(first.getArgumentTypes().take_front(parameters));
+  copies.make =
+      func::FuncOp::create(builder, loc, "low_copies", builder.getFunctionType(types, {}));
+  Block *body = copies.make.addEntryBlock();
+  builder.setInsertionPointToStart(body);
+  SmallVector<Value> results(copies.list.size());
+  for (auto [i, function] : llvm::enumerate(functions)) {
+    func::FuncOp reader = function;
+    for (auto [position, copy] : llvm::enumerate(copies.list))
+      (void)reader.insertArgument(parameters + position, copy.type, {}, loc);
+    IRMapping mapping;
+    for (unsigned parameter = 0; parameter < parameters; ++parameter)
+      mapping.map(reader.getArgument(parameter), body->getArgument(parameter));
+    for (auto [copy, value] : made[i].copies())
+      if (Value &result = results[indexOf(copy)]; !result)
+        result = cloneMaking(builder, value, mapping);
+    for (auto [copy, value] : made[i].copies())
+      value.replaceAllUsesWith(reader.getArgument(parameters + indexOf(copy)));
+    made[i].erase();
+  }
+  func::ReturnOp::create(builder, loc, results);
+  copies.make.setType(
+      builder.getFunctionType(types, llvm::to_vector(ValueRange(results).getTypes())));
   return copies;
 }
 

@@ -9,7 +9,10 @@ def PrecisionPass : Pass<"precision", "::mlir::ModuleOp"> {
     By the ops' classes (PrecisionOpInterface): matrix products and attention read and give bf16 or
     fp16, loss and sums stay fp32, what is in between follows its inputs; parameters, norms'
     weights and the residual stream stay fp32. A value is cast once for all its readers. With tf32
-    nothing changes its type: products round their inputs as they read them.
+    nothing changes its type: products round their inputs as they read them. fp8 is bf16 with
+    linear layers (passes/Quantization.h) whose operands pass through nn.fake_quantize and whose
+    gradients through nn.quantize_gradient; delayed scaling adds arguments with nn.record behind the
+    parameters, the largest magnitude of each such tensor in the steps before.
 
     ```mlir
     %y = nn.matmul %x, %w : tensor<8x64xf32>, tensor<64x96xf32> -> tensor<8x96xf32>
@@ -19,7 +22,31 @@ def PrecisionPass : Pass<"precision", "::mlir::ModuleOp"> {
     %y = nn.matmul %x0, %w0 : tensor<8x64xbf16>, tensor<64x96xbf16> -> tensor<8x96xbf16>
     ```
   }];
-  let options = [Option<"mode", "mode", "std::string", "\"fp32\"", "fp32, tf32, bf16 or fp16">];
+  let options = [
+    Option<"mode", "mode", "std::string", "\"fp32\"", "fp32, tf32, bf16, fp16 or fp8">,
+    Option<"delayedScaling", "delayed-scaling", "bool", "false",
+           "fp8: scales of activations and gradients by the magnitudes of the steps before">];
+  let dependentDialects = ["::gradc::nn::NnDialect"];
+}
+
+def QuantizeProductsPass : Pass<"quantize-products", "::mlir::ModuleOp"> {
+  let summary = "Products of fake-quantized operands read the fp8 numbers themselves";
+  let description = [{
+    A product of two values that nn.fake_quantize gives reads what nn.quantize gives instead, and
+    the scales: no bit changes, as bf16 and f32 hold these values exactly. A value is quantized once
+    for all its products. Also removes nn.quantize_gradient, which only autodiff looks at.
+
+    ```mlir
+    %x0 = nn.fake_quantize %x by %sx in f8E4M3FN : tensor<8x64xbf16> to tensor<8x64xbf16>
+    %w0 = nn.fake_quantize %w by %sw in f8E4M3FN : tensor<64x96xf32> to tensor<64x96xbf16>
+    %y = nn.matmul %x0, %w0 : tensor<8x64xbf16>, tensor<64x96xbf16> -> tensor<8x96xbf16>
+    // becomes
+    %x1 = nn.quantize %x by %sx : tensor<8x64xbf16> to tensor<8x64xf8E4M3FN>
+    %w1 = nn.quantize %w by %sw : tensor<64x96xf32> to tensor<64x96xf8E4M3FN>
+    %y = nn.matmul %x1, %w1 scales %sx, %sw
+        : tensor<8x64xf8E4M3FN>, tensor<64x96xf8E4M3FN> -> tensor<8x96xbf16>
+    ```
+  }];
   let dependentDialects = ["::gradc::nn::NnDialect"];
 }
 
@@ -45,7 +72,8 @@ def AutodiffPass : Pass<"autodiff", "::mlir::ModuleOp"> {
     `@loss_and_gradients(parameters, tokens, targets, seed) -> (loss, gradient of each parameter)`,
     the seed being the loss's own gradient, and keeps `@loss` for evaluation. Each op builds its own
     backward (DifferentiableOpInterface); gradients of a value used more than once are added in the
-    reverse order of its uses.
+    reverse order of its uses. Where a record of magnitudes (nn.record) would have a gradient stands
+    its next value.
 
     ```mlir
     func.func @loss(%w: tensor<8x8xf32> {nn.param = {name = "w"}}, …) -> tensor<f32> { … }
@@ -90,8 +118,11 @@ def TrainingStepPass : Pass<"training-step", "::mlir::ModuleOp"> {
     (the same without the update) and `@eval_loss`. Arguments and results carry `nn.slot` with the
     role and name they have in the executable (docs/design/executable.md).
 
-    What the graph casts a parameter to becomes state of its own (role `low_parameter`), which the
-    optimizer's kernel writes; `@low_parameters` makes it of parameters that were loaded.
+    What the graph casts a parameter to, or its fp8 numbers and their scale, becomes state of its own
+    (role `low_parameter`), which is made of the updated parameter; `@low_parameters` makes it of
+    parameters that were loaded. Of delayed scaling, each record of magnitudes is the largest of a
+    history, kept as optimizer state, to which a step adds the largest over its microbatches;
+    `@eval_loss` and `@logits` scale by each tensor's own magnitudes instead.
   }];
   let options = [
     Option<"optimizer", "optimizer", "std::string", "\"adamw\"", "adamw, sgd or lion">,

@@ -37,6 +37,7 @@ void gradc::buildPhase(Phase phase, mlir::OpPassManager &passes, const Options &
   case Phase::precision: {
     PrecisionPassOptions precision;
     precision.mode = options.precision;
+    precision.delayedScaling = options.float8Scaling == "delayed";
     passes.addPass(createPrecisionPass(precision));
     passes.addPass(mlir::createCanonicalizerPass());
     break;
@@ -44,6 +45,7 @@ void gradc::buildPhase(Phase phase, mlir::OpPassManager &passes, const Options &
   case Phase::autodiff:
     passes.addNestedPass<FuncOp>(createJoinLossPass());
     passes.addPass(createAutodiffPass());
+    passes.addPass(createQuantizeProductsPass());
     passes.addPass(mlir::createCanonicalizerPass());
     break;
   case Phase::recompute: {

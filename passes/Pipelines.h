@@ -44,9 +44,10 @@ struct Options {
   int64_t gradAccum = 1;
   bool fuse = true;
   int64_t lossChunk = -1;         ///< rows whose logits are computed at a time; see ChunkLossPass
-  std::string precision = "fp32"; ///< fp32, tf32, bf16 or fp16
-  std::string recompute = "none"; ///< none, cheap or full
-  int recomputeLevel = -1;        ///< instead of a mode, where not negative; see RecomputePass
+  std::string precision = "fp32"; ///< fp32, tf32, bf16, fp16 or fp8
+  std::string float8Scaling = "current"; ///< of fp8: current or delayed
+  std::string recompute = "none";        ///< none, cheap or full
+  int recomputeLevel = -1; ///< instead of a mode, where not negative; see RecomputePass
 };
 
 /// Adds the passes of one phase; none for import, codegen and link, which are not passes.

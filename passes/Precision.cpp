@@ -1,6 +1,10 @@
 // Gives the ops of the forward graph the types that a precision mode computes in.
+#include "ir/Amax.h"
 #include "ir/Explanation.h"
 #include "passes/Passes.h"
+#include "passes/Quantization.h"
+
+#include <optional>
 
 namespace gradc {
 #define GEN_PASS_DEF_PRECISIONPASS
@@ -22,8 +26,14 @@ bool isFloat(Value value) { return isa<FloatType>(getElementTypeOrSelf(value)); 
 /// Retypes one function, op after op.
 class FunctionPrecision {
 public:
-  FunctionPrecision(func::FuncOp function, Type low)
-      : function(function), low(low), full(Float32Type::get(function.getContext())) {}
+  /// `float8`: linear layers run in fp8, the rest in `low`.
+  FunctionPrecision(func::FuncOp function, Type low, std::optional<Float8Scaling> float8)
+      : function(function), low(low), full(Float32Type::get(function.getContext())),
+        forward(Float8E4M3FNType::get(function.getContext())),
+        backward(Float8E5M2Type::get(function.getContext())), float8(float8) {
+    if (float8)
+      layers.emplace(function);
+  }
 
   void run() {
     Block &body = function.getBody().front();
@@ -41,6 +51,8 @@ private:
   void retype(PrecisionOpInterface op) {
     switch (op.getPrecisionClass()) {
     case PrecisionClass::low:
+      if (layers && layers->contains(op))
+        return quantize(op);
       for (OpOperand &operand : op->getOpOperands())
         if (isFloat(operand.get()))
           setType(operand, low);
@@ -55,6 +67,46 @@ private:
         if (isFloat(operand.get()) && !op.takesNarrow(operand.getOperandNumber()))
           setType(operand, full);
     }
+  }
+
+  /// A linear layer: operands, and the gradient of the result, as fp8 has them.
+  void quantize(Operation *product) {
+    for (OpOperand &operand : product->getOpOperands())
+      setQuantized(operand);
+    setResult(product, low);
+    OpBuilder builder(function.getContext());
+    builder.setInsertionPointAfter(product);
+    Value result = product->getResult(0), record;
+    if (*float8 == Float8Scaling::delayed)
+      record = recordArgument(function, layers->recordOfGradient(product));
+    auto marked = QuantizeGradientOp::create(builder, product->getLoc(), result, record,
+                                             TypeAttr::get(backward));
+    result.replaceAllUsesExcept(marked, marked);
+  }
+
+  /// Reads the operand fake-quantized: a parameter from f32, with the scale of what it is, as its
+  /// copy is made when it changes; another value from `low`, as it is kept.
+  void setQuantized(OpOperand &operand) {
+    Value original = operand.get();
+    Value &fake = quantized[original];
+    if (!fake) {
+      bool isWeight = isParameter(original);
+      if (!isWeight)
+        setType(operand, low);
+      Value input = operand.get(), record;
+      OpBuilder builder(function.getContext());
+      builder.setInsertionPointAfterValue(input);
+      Value amax = rowAmax(builder, input.getLoc(), input);
+      if (!isWeight && *float8 == Float8Scaling::delayed) {
+        record = recordArgument(function, layers->recordOfInput(operand.getOwner()));
+        amax = largestOf(builder, input.getLoc(), amax); // kept for the record's next value
+      }
+      TypeAttr format = TypeAttr::get(forward);
+      Value scale = ScaleOfAmaxOp::create(builder, input.getLoc(), record ? record : amax, format);
+      fake = FakeQuantizeOp::create(builder, input.getLoc(), withElements(input.getType(), low),
+                                    input, scale, record, record ? amax : Value(), format);
+    }
+    operand.set(fake);
   }
 
   /// The first result is narrow when all operands that it is made of element by element are: those
@@ -99,7 +151,10 @@ private:
   }
 
   func::FuncOp function;
-  Type low, full;
+  Type low, full, forward, backward;
+  std::optional<Float8Scaling> float8;
+  std::optional<LinearLayers> layers;
+  DenseMap<Value, Value> quantized;
   DenseMap<std::pair<Value, Type>, Value> casts;
 };
 
@@ -114,12 +169,17 @@ private:
     SmallVector<func::FuncOp> functions(module.getOps<func::FuncOp>());
     if (mode == "tf32") {
       module.walk([](PrecisionOpInterface op) { op.roundInputs(); });
-    } else if (mode == "bf16" || mode == "fp16") {
-      Type low = mode == "bf16" ? Type(BFloat16Type::get(context)) : Float16Type::get(context);
+    } else if (mode == "bf16" || mode == "fp16" || mode == "fp8") {
+      Type low = mode == "fp16" ? Type(Float16Type::get(context)) : BFloat16Type::get(context);
+      std::optional<Float8Scaling> float8;
+      if (mode == "fp8")
+        float8 = delayedScaling ? Float8Scaling::delayed : Float8Scaling::current;
+      if (float8 == Float8Scaling::delayed)
+        addRecordArguments(functions);
       for (func::FuncOp function : functions)
-        FunctionPrecision(function, low).run();
+        FunctionPrecision(function, low, float8).run();
     } else if (mode != "fp32") {
-      module.emitError() << "expected a precision of fp32, tf32, bf16, fp16, got: " << mode;
+      module.emitError() << "expected a precision of fp32, tf32, bf16, fp16, fp8, got: " << mode;
       return signalPassFailure();
     }
     if (!functions.empty())
@@ -136,7 +196,10 @@ private:
              << getElementTypeOrSelf(op->getResult(0).getType()) << ": ";
       switch (op.getPrecisionClass()) {
       case PrecisionClass::low:
-        stream << "computes in the mode's type";
+        if (op->getOperand(0).getDefiningOp<FakeQuantizeOp>())
+          stream << "reads f8E4M3FN, and its gradient as f8E5M2";
+        else
+          stream << "computes in the mode's type";
         break;
       case PrecisionClass::follow:
         stream << "follows its inputs";

@@ -5,6 +5,7 @@ namespace gradc {
 #define GEN_PASS_REGISTRATION_PRECISIONPASS
 #define GEN_PASS_REGISTRATION_JOINLOSSPASS
 #define GEN_PASS_REGISTRATION_AUTODIFFPASS
+#define GEN_PASS_REGISTRATION_QUANTIZEPRODUCTSPASS
 #define GEN_PASS_REGISTRATION_RECOMPUTEPASS
 #define GEN_PASS_REGISTRATION_TRAININGSTEPPASS
 #define GEN_PASS_REGISTRATION_ABSORBSUMSPASS
@@ -18,6 +19,7 @@ void gradc::registerPasses(const KernelLibrary &library) {
   registerPrecisionPass();
   registerJoinLossPass();
   registerAutodiffPass();
+  registerQuantizeProductsPass();
   registerRecomputePass();
   registerTrainingStepPass();
   registerAbsorbSumsPass();

@@ -1,4 +1,5 @@
 // Builds the programs of an executable: train_step, gradients and eval_loss.
+#include "passes/AmaxHistories.h"
 #include "passes/LowCopies.h"
 #include "passes/Optimizers.h"
 #include "passes/Passes.h"
@@ -40,13 +41,15 @@ private:
     SmallVector<func::FuncOp> functions{loss, lossAndGradients};
     if (auto logits = module.lookupSymbol<func::FuncOp>("logits"))
       functions.push_back(logits);
+    records = recordsOf(loss);
     lowCopies = separateLowCopies(functions, parameters.size());
     buildTrainStep(module);
     buildGradients(module);
     buildEvalLoss(module);
-    if (!lowCopies.empty())
+    if (!lowCopies.list.empty())
       buildLowParameters(module);
     tagLogits(module);
+    lowCopies.make.erase();
     loss.erase();
     lossAndGradients.erase();
   }
@@ -62,7 +65,7 @@ private:
   };
 
   DictionaryAttr lowSlot(ProgramBuilder &program, const LowCopy &copy) {
-    return program.slot("low_parameter", parameters[copy.parameter].name());
+    return program.slot("low_parameter", parameters[copy.parameter].name(), copy.part());
   }
 
   SmallVector<Value> addMasters(ProgramBuilder &program) {
@@ -72,11 +75,29 @@ private:
     });
   }
 
-  /// The first arguments of @loss: parameters and their low copies.
-  SmallVector<Value> addParameters(ProgramBuilder &program) {
+  SmallVector<Value> addMastersAndCopies(ProgramBuilder &program) {
     SmallVector<Value> values = addMasters(program);
-    for (const LowCopy &copy : lowCopies)
+    for (const LowCopy &copy : lowCopies.list)
       values.push_back(program.argument(copy.type, lowSlot(program, copy)));
+    return values;
+  }
+
+  /// The first arguments of @loss: parameters, their low copies, and records of magnitudes, which
+  /// are made of `histories`.
+  SmallVector<Value> addParameters(ProgramBuilder &program, AmaxHistories &histories) {
+    SmallVector<Value> values = addMastersAndCopies(program);
+    histories.addArguments(program);
+    llvm::append_range(values, histories.largest(program));
+    return values;
+  }
+
+  /// The same for a program that evaluates, where nothing is recorded: scaleByOwnMagnitudes makes
+  /// it not read its records.
+  SmallVector<Value> addParameters(ProgramBuilder &program) {
+    SmallVector<Value> values = addMastersAndCopies(program);
+    auto scalar = RankedTensorType::get({}, program.builder.getF32Type());
+    for (size_t i = 0; i < records.size(); ++i)
+      values.push_back(splat(program.builder, program.location(), scalar, 0));
     return values;
   }
 
@@ -86,7 +107,7 @@ private:
     SmallVector<Value> batch, shared;
   };
 
-  size_t firstInput() const { return parameters.size() + lowCopies.size(); }
+  size_t firstInput() const { return parameters.size() + lowCopies.list.size() + records.size(); }
   Type inputType(size_t index) { return loss.getArgumentTypes()[firstInput() + index]; }
   bool isRandom() { return inputCount(loss.getFunctionType()) > 2; }
 
@@ -115,8 +136,9 @@ private:
     return inputs;
   }
 
-  /// Forward and backward over all microbatches. Returns the mean loss and then the gradients,
-  /// which are `scale` times too large where there is one; sets `valid` to the number of labels.
+  /// Forward and backward over all microbatches. Returns the mean loss, then the gradients, which
+  /// are `scale` times too large where there is one, and the magnitudes that the records ask for;
+  /// sets `valid` to the number of labels.
   SmallVector<Value> accumulate(ProgramBuilder &program, ValueRange values, const Inputs &inputs,
                                 Value scale, Value &valid) {
     OpBuilder &b = program.builder;
@@ -169,8 +191,10 @@ private:
     for (Type type : types)
       carried.push_back(body->addArgument(type, loc));
     SmallVector<Value> fresh = call(b, values, slices, inputs.shared, seed);
-    for (auto [sum, value] : llvm::zip(carried, fresh))
-      sum = AddOp::create(b, loc, sum, value);
+    for (auto [i, value] : llvm::enumerate(fresh))
+      carried[i] = i <= parameters.size()
+                       ? AddOp::create(b, loc, carried[i], value).getResult()
+                       : MaximumOp::create(b, loc, carried[i], value).getResult();
     YieldOp::create(b, loc, carried);
     return llvm::to_vector_of<Value>(loop.getResults());
   }
@@ -193,7 +217,8 @@ private:
     ProgramBuilder program(module, "train_step");
     OpBuilder &b = program.builder;
     Location loc = program.location();
-    SmallVector<Value> values = addParameters(program);
+    AmaxHistories histories(records);
+    SmallVector<Value> values = addParameters(program, histories);
     SmallVector<SmallVector<Value>> state;
     for (Parameter &parameter : parameters) {
       state.emplace_back();
@@ -211,7 +236,7 @@ private:
 
     Value valid;
     SmallVector<Value> sums = accumulate(program, values, inputs, lossScale, valid);
-    ValueRange gradients = ValueRange(sums).drop_front();
+    ValueRange gradients = ValueRange(sums).slice(1, parameters.size());
     Value norm = globalNorm(b, loc, gradients);
     if (lossScale)
       norm = DivOp::create(b, loc, norm, lossScale);
@@ -230,6 +255,7 @@ private:
         program.result(value, program.slot("optimizer", parameter.name(), part));
     }
     returnLowCopies(program, masters);
+    histories.returnNext(program, ArrayRef(sums).take_back(records.size()));
     program.result(sums[0], program.ownSlot("output", "loss"));
     program.result(norm, program.ownSlot("output", "grad_norm"));
     program.result(valid, program.ownSlot("output", "valid"));
@@ -253,10 +279,9 @@ private:
   }
 
   void returnLowCopies(ProgramBuilder &program, ArrayRef<Value> masters) {
-    for (const LowCopy &copy : lowCopies)
-      program.result(
-          CastOp::create(program.builder, program.location(), copy.type, masters[copy.parameter]),
-          lowSlot(program, copy));
+    SmallVector<Value> made = inlineCall(program.builder, lowCopies.make, masters);
+    for (auto [copy, value] : llvm::zip_equal(lowCopies.list, made))
+      program.result(value, lowSlot(program, copy));
   }
 
   void buildLowParameters(ModuleOp module) {
@@ -267,7 +292,8 @@ private:
 
   void buildGradients(ModuleOp module) {
     ProgramBuilder program(module, "gradients");
-    SmallVector<Value> values = addParameters(program);
+    AmaxHistories histories(records);
+    SmallVector<Value> values = addParameters(program, histories);
     Inputs inputs = addTrainingInputs(program);
     Value lossScale = addLossScale(program);
     Value valid;
@@ -285,6 +311,7 @@ private:
   void buildEvalLoss(ModuleOp module) {
     ProgramBuilder program(module, "eval_loss");
     SmallVector<Value> arguments = addParameters(program);
+    auto unread = llvm::to_vector(ArrayRef(arguments).take_back(records.size()));
     for (auto [i, name] : llvm::enumerate(ArrayRef<StringRef>{"tokens", "targets"}))
       arguments.push_back(program.argument(inputType(i), program.ownSlot("input", name)));
     Value targets = arguments.back();
@@ -294,6 +321,7 @@ private:
           splat(program.builder, program.location(), loss.getArgumentTypes()[i], 0));
     Value total = inlineCall(program.builder, loss, arguments)[0];
     program.function.walk([](StochasticOpInterface op) { op.makeDeterministic(); });
+    scaleByOwnMagnitudes(program.function, unread);
     Value valid = CountValidOp::create(program.builder, program.location(), targets);
     program.result(total, program.ownSlot("output", "loss"));
     program.result(valid, program.ownSlot("output", "valid"));
@@ -307,10 +335,12 @@ private:
       return;
     ProgramBuilder program(module, "logits_tagged");
     SmallVector<Value> arguments = addParameters(program);
+    auto unread = llvm::to_vector(ArrayRef(arguments).take_back(records.size()));
     for (auto [i, name] : llvm::enumerate(ArrayRef<StringRef>{"tokens", "position"}))
       arguments.push_back(program.argument(logits.getArgumentTypes()[firstInput() + i],
                                            program.slot("input", ("logits." + name).str())));
     Value result = inlineCall(program.builder, logits, arguments)[0];
+    scaleByOwnMagnitudes(program.function, unread);
     program.result(result, program.slot("output", "logits.logits"));
     program.finish();
     logits.erase();
@@ -320,7 +350,8 @@ private:
   func::FuncOp loss, lossAndGradients;
   const Optimizer *chosen = nullptr;
   SmallVector<Parameter> parameters;
-  SmallVector<LowCopy> lowCopies;
+  SmallVector<DictionaryAttr> records; ///< nn.record of each
+  LowCopies lowCopies;
 };
 
 } // namespace

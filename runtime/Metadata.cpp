@@ -96,7 +96,7 @@ private:
 
 constexpr std::array roleNames{"parameter", "optimizer", "low_parameter",
                                "input",     "scalar",    "output"};
-constexpr std::array typeNames{"f32", "bf16", "f16", "i32"};
+constexpr std::array typeNames{"f32", "bf16", "f16", "i32", "f8e4m3", "f8e5m2"};
 constexpr std::array classNames{"matrix", "embedding", "bias", "norm"};
 constexpr std::array kindNames{"normal", "constant"};
 
@@ -187,7 +187,20 @@ const Slot *Metadata::find(std::string_view name) const {
   return nullptr;
 }
 
-int64_t byteSize(SlotType type) { return type == SlotType::bf16 || type == SlotType::f16 ? 2 : 4; }
+int64_t byteSize(SlotType type) {
+  switch (type) {
+  case SlotType::f8e4m3:
+  case SlotType::f8e5m2:
+    return 1;
+  case SlotType::bf16:
+  case SlotType::f16:
+    return 2;
+  case SlotType::f32:
+  case SlotType::i32:
+    return 4;
+  }
+  return 0;
+}
 
 Expected<Metadata> parseMetadata(std::string_view text) {
   auto damaged = [](const std::string &why) {

@@ -11,7 +11,7 @@
 namespace gradc::rt {
 
 enum class SlotRole { parameter, optimizer, lowParameter, input, scalar, output };
-enum class SlotType { f32, bf16, f16, i32 };
+enum class SlotType { f32, bf16, f16, i32, f8e4m3, f8e5m2 };
 
 /// Bytes of one element.
 int64_t byteSize(SlotType type);
@@ -30,7 +30,8 @@ struct InitRule {
 struct Slot {
   std::string name; ///< a parameter's HF name, or `program.argument`
   SlotRole role = SlotRole::output;
-  std::string optimizerSlot; ///< of an optimizer slot: exp_avg, exp_avg_sq, momentum
+  /// Of an optimizer slot: exp_avg, exp_avg_sq, momentum; input_amax, gradient_amax of fp8.
+  std::string optimizerSlot;
   SlotType type = SlotType::f32;
   std::vector<int64_t> shape;
   int64_t offset = 0;

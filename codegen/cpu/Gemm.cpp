@@ -38,9 +38,10 @@ private:
   bool pairs;
   GemmTiling tiling;
   TileSpec tile;
-  Value a, b, c;       ///< of this batch
-  Value row, column;   ///< first of the task
-  Value rows, columns; ///< of the task
+  Value a, b, c;        ///< of this batch
+  Value scaleA, scaleB; ///< null where the spec has none
+  Value row, column;    ///< first of the task
+  Value rows, columns;  ///< of the task
   Value packedB;
   Value heldSums; ///< all that the task holds; C's address where it holds none
 };
@@ -58,7 +59,11 @@ void GemmEmitter::openTask() {
   };
   a = ofBatch(0, spec.a);
   b = ofBatch(1, spec.b);
-  c = ofBatch(2, spec.c);
+  c = ofBatch(spec.scaled ? 4 : 2, spec.c);
+  if (spec.scaled) {
+    scaleA = k.loadFloat(k.buffer(2));
+    scaleB = k.loadFloat(k.buffer(3));
+  }
 }
 
 /// Room for `count` rows of A, or columns of B, in panels.
@@ -81,16 +86,21 @@ Value sizeWithin(KernelBuilder &k, Value first, Value end, int64_t most) {
 /// A block of rows of A, or the columns of B, in the slice at `first`; of no size behind the end.
 PackSource GemmEmitter::sourceA(Value first, Value firstRow) {
   bool transposed = spec.a.columnStride == 1;
-  return {format(spec.a, transposed), element(a, spec.a, k.add(row, firstRow), first),
+  return {format(spec.a, transposed),
+          element(a, spec.a, k.add(row, firstRow), first),
           transposed ? spec.a.rowStride : spec.a.columnStride,
           sizeWithin(k, first, k.index(spec.k), tiling.depth),
-          sizeWithin(k, firstRow, rows, tiling.blockRows)};
+          sizeWithin(k, firstRow, rows, tiling.blockRows),
+          scaleA};
 }
 PackSource GemmEmitter::sourceB(Value first) {
   bool transposed = spec.b.columnStride != 1;
-  return {format(spec.b, transposed), element(b, spec.b, first, column),
+  return {format(spec.b, transposed),
+          element(b, spec.b, first, column),
           transposed ? spec.b.columnStride : spec.b.rowStride,
-          sizeWithin(k, first, k.index(spec.k), tiling.depth), columns};
+          sizeWithin(k, first, k.index(spec.k), tiling.depth),
+          columns,
+          scaleB};
 }
 
 void GemmEmitter::emit() {

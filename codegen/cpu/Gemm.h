@@ -11,9 +11,10 @@
 // Packing and the tiles are functions that all products of a module share; what is printed for one
 // product is a handful of calls.
 //
-// Operands in bf16 or f16 are widened as they are packed. Between two slices the sums wait in C; a
-// C that is narrower than f32 cannot hold them, so they wait in f32 on the task's stack, and each
-// is rounded once, to nearest even, behind the last slice.
+// Narrow operands are widened as they are packed, and multiplied by their scale where they have
+// one. Between two slices the sums wait in C; a C that is narrower than f32 cannot hold them, so
+// they wait in f32 on the task's stack, and each is rounded once, to nearest even, behind the last
+// slice.
 //
 // Every element of C is the sum over the slices, in order, of sums over a slice's depth in order:
 // the same bits for any order of the tasks and any number of threads. So is a C of four rows or
@@ -40,7 +41,7 @@ struct GemmSpec {
   /// Strides in elements. A batch stride of 0 uses the same matrix again, for A and B.
   struct Matrix {
     int64_t rowStride = 0, columnStride = 1, batchStride = 0;
-    row::Dtype dtype = row::Dtype::f32; ///< f32, bf16 or f16, each matrix its own
+    row::Dtype dtype = row::Dtype::f32; ///< each matrix its own; c not of fp8
     bool operator==(const Matrix &) const = default;
   };
   int64_t m = 0, n = 0, k = 0, batch = 1;
@@ -48,6 +49,9 @@ struct GemmSpec {
   Matrix c;                ///< the column stride is 1
   bool accumulate = false; ///< C += A B, else C is only written; of C in f32 alone
   InputRounding roundInputs = InputRounding::none;
+  /// A and B are multiplied by a number each, an f32 in memory; of fp8 alone, where powers of two
+  /// round nothing.
+  bool scaled = false;
   bool operator==(const GemmSpec &) const = default;
 };
 
@@ -57,8 +61,9 @@ std::string verify(const GemmSpec &spec);
 /// Tasks of the kernel; a function of the spec alone, the same for every target.
 int64_t gemmTaskCount(const GemmSpec &spec);
 
-/// Buffers: A, B, C, each aligned to its elements; C overlaps neither A nor B. The extent is not
-/// looked at. Scratch is on the stack, under 2 MiB. `spec` has passed verify.
+/// Buffers: A, B, where `scaled` the scales of both, and C, each aligned to its elements; C
+/// overlaps no other. The extent is not looked at. Scratch is on the stack, under 2 MiB. `spec` has
+/// passed verify.
 mlir::func::FuncOp emitGemm(mlir::ModuleOp module, llvm::StringRef name, const GemmSpec &spec,
                             const CpuTarget &target);
 

@@ -8,7 +8,8 @@ namespace gradc::codegen {
 
 SmallVector<Type> PackArguments::types(KernelBuilder &k) {
   Type i64 = k.builder().getI64Type();
-  return {packFunctionType(k), k.pointerType(), i64, i64, i64, i64, k.builder().getI1Type()};
+  return {packFunctionType(k),     k.pointerType(), i64, i64, i64, i64,
+          k.builder().getI1Type(), k.v.f32};
 }
 
 SmallVector<Value> PackArguments::values(KernelBuilder &k, const PackSource &source,
@@ -22,14 +23,15 @@ SmallVector<Value> PackArguments::values(KernelBuilder &k, const PackSource &sou
           k.index(row::byteSize(source.format.dtype)),
           source.depth,
           source.count,
-          arith::ConstantOp::create(b, k.location(), b.getBoolAttr(source.format.transposed))};
+          arith::ConstantOp::create(b, k.location(), b.getBoolAttr(source.format.transposed)),
+          scaleOf(k, source)};
 }
 
 PackArguments PackArguments::of(KernelBuilder &k, int firstParameter) {
   auto next = [&] { return k.parameter(firstParameter++); };
   PackArguments source;
   for (Value *argument : {&source.function, &source.from, &source.stride, &source.elementBytes,
-                          &source.depth, &source.count, &source.transposed})
+                          &source.depth, &source.count, &source.transposed, &source.scale})
     *argument = next();
   return source;
 }
@@ -37,7 +39,7 @@ PackArguments PackArguments::of(KernelBuilder &k, int firstParameter) {
 void PackArguments::pack(KernelBuilder &k, Value depth, Value count, Value from, Value to,
                          Value panelStride) const {
   func::CallIndirectOp::create(k.builder(), k.location(), function,
-                               ValueRange{depth, count, stride, from, to, panelStride});
+                               ValueRange{depth, count, stride, from, to, panelStride, scale});
 }
 
 Value byteAt(KernelBuilder &k, Value base, Value bytes) {

@@ -14,6 +14,7 @@ struct PackArguments {
   mlir::Value elementBytes; ///< of the source
   mlir::Value depth, count; ///< as PackSource has them
   mlir::Value transposed;   ///< i1
+  mlir::Value scale;        ///< f32
 
   static llvm::SmallVector<mlir::Type> types(KernelBuilder &k);
   static llvm::SmallVector<mlir::Value> values(KernelBuilder &k, const PackSource &source,

@@ -48,11 +48,14 @@ Value roundToTf32(KernelBuilder &k, Value x) {
 
 PackFormat packFormat(const GemmSpec &spec, const GemmSpec::Matrix &operand, bool transposed) {
   bool isF32 = operand.dtype == row::Dtype::f32;
-  return {transposed, operand.dtype, isF32 ? spec.roundInputs : InputRounding::none};
+  return {transposed, operand.dtype, isF32 ? spec.roundInputs : InputRounding::none, spec.scaled};
 }
 
-Value loadOperand(KernelBuilder &k, const PackFormat &format, Value address, Value mask) {
+Value loadOperand(KernelBuilder &k, const PackFormat &format, Value address, Value mask,
+                  Value scales) {
   Value x = k.v.loadVector(format.dtype, address, mask);
+  if (scales)
+    x = k.v.mul(x, scales);
   return format.rounding == InputRounding::tf32 ? roundToTf32(k, x) : x;
 }
 
@@ -68,7 +71,10 @@ public:
   PackEmitter(KernelBuilder &k, const PackFormat &format, int64_t width)
       : k(k), format(format), width(width), depth(k.parameter(0)), count(k.parameter(1)),
         stride(k.parameter(2)), from(k.parameter(3)), to(k.parameter(4)), nextPanel(k.parameter(5)),
-        padded(paddedDepth(k, depth, format.pairs)) {}
+        padded(paddedDepth(k, depth, format.pairs)) {
+    if (format.scaled)
+      scales = k.v.splat(k.parameter(6));
+  }
   void emit() { format.transposed ? emitTransposed() : emitCopy(); }
 
 private:
@@ -83,7 +89,7 @@ private:
   Value source(Value base, int64_t elements) {
     return k.v.elementPointer(format.dtype, base, elements);
   }
-  Value load(Value address, Value mask) { return loadOperand(k, format, address, mask); }
+  Value load(Value address, Value mask) { return loadOperand(k, format, address, mask, scales); }
   int64_t together() const { return stepsTogether(format.pairs); }
   /// A vector of a panel's step, from the row of the source at `row` and, of a pair, the next.
   Value loadAcross(Value row, Value element, Value mask, bool wholePair);
@@ -101,6 +107,7 @@ private:
   PackFormat format;
   int64_t width;
   Value depth, count, stride, from, to, nextPanel, padded;
+  Value scales; ///< a vector, or null
 };
 
 void PackEmitter::forPanels(Value low, Value high, llvm::function_ref<void(Value, Value)> body) {
@@ -227,6 +234,8 @@ std::string functionName(const PackFormat &format, int64_t width) {
     name += "_tf32";
   if (format.pairs)
     name += "_pairs";
+  if (format.scaled)
+    name += "_scaled";
   if (format.transposed)
     name += "_transposed";
   return name;
@@ -236,7 +245,11 @@ std::string functionName(const PackFormat &format, int64_t width) {
 
 FunctionType packFunctionType(KernelBuilder &k) {
   Type i64 = k.builder().getI64Type(), pointer = k.pointerType();
-  return k.builder().getFunctionType({i64, i64, i64, pointer, pointer, i64}, {});
+  return k.builder().getFunctionType({i64, i64, i64, pointer, pointer, i64, k.v.f32}, {});
+}
+
+Value scaleOf(KernelBuilder &k, const PackSource &source) {
+  return source.format.scaled ? source.scale : k.v.constant(k.v.f32, 1);
 }
 
 func::FuncOp packFunction(KernelBuilder &k, const PackFormat &format, int64_t width) {
@@ -252,7 +265,8 @@ void callPack(KernelBuilder &k, int64_t width, const PackSource &source, Value t
   func::CallOp::create(
       k.builder(), k.location(), packFunction(k, source.format, width),
       ValueRange{source.depth, source.count, k.index(source.stride), source.from, to,
-                 panelStride(k, width, paddedDepth(k, source.depth, source.format.pairs))});
+                 panelStride(k, width, paddedDepth(k, source.depth, source.format.pairs)),
+                 scaleOf(k, source)});
 }
 
 } // namespace gradc::codegen

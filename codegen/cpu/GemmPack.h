@@ -34,6 +34,7 @@ struct PackFormat {
   bool transposed;
   row::Dtype dtype;
   InputRounding rounding;
+  bool scaled;
   bool pairs = false; ///< of bf16
 };
 
@@ -42,9 +43,10 @@ bool takesPairs(const GemmSpec &spec, const CpuTarget &target);
 
 PackFormat packFormat(const GemmSpec &spec, const GemmSpec::Matrix &operand, bool transposed);
 
-/// A vector of an operand in f32, rounded as its format says; masked lanes are 0.
+/// A vector of an operand in f32, rounded as its format says and multiplied by `scales`, a vector,
+/// or null; masked lanes are 0.
 mlir::Value loadOperand(KernelBuilder &k, const PackFormat &format, mlir::Value address,
-                        mlir::Value mask);
+                        mlir::Value mask, mlir::Value scales);
 
 /// Bytes that one prefetch brings.
 inline constexpr int64_t cacheLineBytes = 64;
@@ -59,13 +61,17 @@ struct PackSource {
   mlir::Value from;
   int64_t stride;
   mlir::Value depth, count; ///< steps, and elements of a step; both at least 1
+  mlir::Value scale;        ///< f32, of a scaled format
 };
 
-/// The function (i64 depth, i64 count, i64 stride, ptr from, ptr to, i64 panelStride) that packs
-/// into panels of `width`, made where it is missing. A part of an operand (some steps of every
-/// panel, a panel of its own) is packed by the same function, at the panel stride of the whole.
+/// The function (i64 depth, i64 count, i64 stride, ptr from, ptr to, i64 panelStride, f32 scale)
+/// that packs into panels of `width`, made where it is missing. A part of an operand (some steps of
+/// every panel, a panel of its own) is packed by the same function, at the panel stride of the
+/// whole.
 mlir::func::FuncOp packFunction(KernelBuilder &k, const PackFormat &format, int64_t width);
 mlir::FunctionType packFunctionType(KernelBuilder &k);
+/// A source's scale; 1 where it has none.
+mlir::Value scaleOf(KernelBuilder &k, const PackSource &source);
 
 /// Prints a call of that function.
 void callPack(KernelBuilder &k, int64_t width, const PackSource &source, mlir::Value to);

@@ -44,7 +44,8 @@ public:
 
 private:
   Value load(const GemmSpec::Matrix &matrix, Value address, Value mask) {
-    return loadOperand(k, packFormat(spec, matrix, /*transposed=*/false), address, mask);
+    Value scales = &matrix == &spec.a ? scaleOfA : scaleOfB;
+    return loadOperand(k, packFormat(spec, matrix, /*transposed=*/false), address, mask, scales);
   }
   Value element(Value base, const GemmSpec::Matrix &matrix, Value row, Value column) {
     return k.v.elementPointer(
@@ -61,11 +62,12 @@ private:
 
   KernelBuilder &k;
   const GemmSpec &spec;
-  int64_t width;       ///< columns of a task
-  int64_t depth;       ///< of A's copy, whole vectors
-  Value a, b, c;       ///< of this batch, B and C at the task's first column
-  Value columns;       ///< of the task
-  Value copyOfA, sums; ///< f32: m x depth, m x width
+  int64_t width;            ///< columns of a task
+  int64_t depth;            ///< of A's copy, whole vectors
+  Value a, b, c;            ///< of this batch, B and C at the task's first column
+  Value columns;            ///< of the task
+  Value copyOfA, sums;      ///< f32: m x depth, m x width
+  Value scaleOfA, scaleOfB; ///< vectors; null where the spec has none
 };
 
 ThinEmitter::ThinEmitter(KernelBuilder &k, const GemmSpec &spec)
@@ -78,7 +80,11 @@ ThinEmitter::ThinEmitter(KernelBuilder &k, const GemmSpec &spec)
   };
   a = ofBatch(0, spec.a);
   b = element(ofBatch(1, spec.b), spec.b, k.index(0), first);
-  c = element(ofBatch(2, spec.c), spec.c, k.index(0), first);
+  c = element(ofBatch(spec.scaled ? 4 : 2, spec.c), spec.c, k.index(0), first);
+  if (spec.scaled) {
+    scaleOfA = k.v.splat(k.loadFloat(k.buffer(2)));
+    scaleOfB = k.v.splat(k.loadFloat(k.buffer(3)));
+  }
   copyOfA = k.stack(spec.m * depth);
   sums = k.stack(spec.m * width);
 }

@@ -59,6 +59,11 @@ std::string verify(const GemmSpec &s) {
                            "abc"[i], x.rowStride, x.columnStride, x.batchStride);
     if (x.dtype == row::Dtype::i32)
       return llvm::formatv("matrix product: {0} is i32; expected f32, bf16 or f16", "abc"[i]);
+    bool isFloat8 = row::byteSize(x.dtype) == 1;
+    if (i == 2 ? isFloat8 : isFloat8 != s.scaled)
+      return llvm::formatv("matrix product: {0} is {1}; expected fp8 for a and b where they are "
+                           "scaled, and nowhere else",
+                           "abc"[i], row::name(x.dtype));
   }
   if (s.accumulate && s.c.dtype != row::Dtype::f32)
     return "matrix product: expected c in f32 where it is added to, so that it is not rounded at "

@@ -84,6 +84,7 @@ GemmSpec specOf(nn::MatmulOp op, ArrayRef<int64_t> strides) {
   spec.c = matrix(op.getResult(), strides.back(), false);
   spec.accumulate = op.getAccumulator() != nullptr;
   spec.roundInputs = op.getTf32() ? InputRounding::tf32 : InputRounding::none;
+  spec.scaled = op.getLhsScale() != nullptr;
   return spec;
 }
 KernelGeometry matmulGeometry(nn::MatmulOp op, ArrayRef<int64_t> strides) {

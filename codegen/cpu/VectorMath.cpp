@@ -148,6 +148,14 @@ Value emitCompare(const Vectors &v, NodeKind kind, Value x, Value y) {
   return arith::CmpIOp::create(v.builder, v.loc, predicate, x, y);
 }
 
+Value emitExponentPart(const Vectors &v, Value x) {
+  constexpr double exponentBits = 0x7f800000;
+  Type type = v.shapedAs(v.i32, x);
+  Value bits = arith::BitcastOp::create(v.builder, v.loc, type, x);
+  Value kept = arith::AndIOp::create(v.builder, v.loc, bits, v.constant(type, exponentBits));
+  return arith::BitcastOp::create(v.builder, v.loc, x.getType(), kept);
+}
+
 } // namespace
 
 Value emitPointwise(const Vectors &v, NodeKind kind, ArrayRef<Value> operands) {
@@ -183,6 +191,12 @@ Value emitPointwise(const Vectors &v, NodeKind kind, ArrayRef<Value> operands) {
     return v.round(row::Dtype::bf16, x);
   case NodeKind::roundF16:
     return v.round(row::Dtype::f16, x);
+  case NodeKind::roundF8E4M3:
+    return v.round(row::Dtype::f8e4m3, x);
+  case NodeKind::roundF8E5M2:
+    return v.round(row::Dtype::f8e5m2, x);
+  case NodeKind::exponentPart:
+    return emitExponentPart(v, x);
   case NodeKind::lessThan:
   case NodeKind::lessEqual:
   case NodeKind::equal:

@@ -1,6 +1,8 @@
 // Scalars and vectors of CPU kernels.
 #include "codegen/cpu/Vectors.h"
 
+#include "codegen/cpu/Float8.h"
+
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
@@ -155,6 +157,9 @@ Type Vectors::memoryType(Dtype dtype) const {
     return builder.getF16Type();
   case Dtype::i32:
     return i32;
+  case Dtype::f8e4m3:
+  case Dtype::f8e5m2:
+    return builder.getI8Type();
   }
   return f32;
 }
@@ -171,6 +176,8 @@ Value Vectors::elementPointer(Dtype dtype, Value base, int64_t index) const {
 }
 
 Value Vectors::widen(Dtype dtype, Value stored) const {
+  if (isFloat8(dtype))
+    return widenFloat8(*this, dtype, stored);
   Type wide = shapedAs(f32, stored);
   if (dtype == Dtype::f16)
     return arith::ExtFOp::create(builder, loc, wide, stored);
@@ -183,6 +190,8 @@ Value Vectors::widen(Dtype dtype, Value stored) const {
 }
 
 Value Vectors::narrow(Dtype dtype, Value value) const {
+  if (isFloat8(dtype))
+    return narrowFloat8(*this, dtype, value);
   if (dtype == Dtype::f16)
     return arith::TruncFOp::create(builder, loc, shapedAs(builder.getF16Type(), value), value);
   if (dtype != Dtype::bf16)

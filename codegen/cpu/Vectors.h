@@ -65,8 +65,9 @@ public:
   mlir::Value firstLanes(int64_t count) const;
   mlir::Value firstLanes(mlir::Value count) const;
 
-  // Memory. `pointer` is the address of the first element; `mask` may be null. bf16 and f16 are
-  // widened to f32 when loaded and rounded to nearest even when stored. Masked lanes load as 0.
+  // Memory. `pointer` is the address of the first element; `mask` may be null. Narrow types are
+  // widened to f32 when loaded and rounded to nearest even when stored; what fp8 types cannot hold
+  // becomes their largest number. Masked lanes load as 0.
   mlir::Value elementPointer(row::Dtype dtype, mlir::Value base, mlir::Value index) const;
   mlir::Value elementPointer(row::Dtype dtype, mlir::Value base, int64_t index) const;
   mlir::Value loadScalar(row::Dtype dtype, mlir::Value pointer) const;

@@ -30,6 +30,10 @@ LogicalResult MatmulOp::evaluate(ArrayRef<HostTensor> operands,
   int64_t k = operands[0].shape[operands[0].shape.size() - (getTransposeLhs() ? 2 : 1)];
   if (getAccumulator())
     result.values = operands[2].values;
+  double scale = 1;
+  if (getLhsScale())
+    for (const HostTensor &factor : operands.take_back(2))
+      scale *= factor[0];
   for (int64_t batch = 0; batch < result.size() / (m * n); ++batch) {
     Operand lhs = matrixOf(operands[0], batch, getTransposeLhs());
     Operand rhs = matrixOf(operands[1], batch, getTransposeRhs());
@@ -38,7 +42,7 @@ LogicalResult MatmulOp::evaluate(ArrayRef<HostTensor> operands,
         double sum = 0;
         for (int64_t p = 0; p < k; ++p)
           sum += lhs(i, p) * rhs(p, j);
-        result[(batch * m + i) * n + j] += sum;
+        result[(batch * m + i) * n + j] += sum * scale;
       }
   }
   return success();

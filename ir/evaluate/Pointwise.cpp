@@ -168,6 +168,12 @@ LogicalResult ClipCoefficientOp::evaluate(ArrayRef<HostTensor> operands,
   return success();
 }
 
+LogicalResult MaximumOp::evaluate(ArrayRef<HostTensor> operands,
+                                  MutableArrayRef<HostTensor> results) {
+  return binary(operands, results[0],
+                [](double x, double y) { return std::isnan(x) || x > y ? x : y; });
+}
+
 LogicalResult SelectFiniteOp::evaluate(ArrayRef<HostTensor> operands,
                                        MutableArrayRef<HostTensor> results) {
   results[0].values = operands[std::isfinite(operands[0][0]) ? 1 : 2].values;

@@ -15,8 +15,9 @@ void MatmulOp::build(OpBuilder &builder, OperationState &state, Value lhs, Value
   size_t rank = shape.size();
   shape[rank - 2] = left.getShape()[transposeLhs ? rank - 1 : rank - 2];
   shape[rank - 1] = right.getShape()[transposeRhs ? rank - 2 : rank - 1];
-  build(builder, state, RankedTensorType::get(shape, left.getElementType()), lhs, rhs, Value(),
-        transposeLhs, transposeRhs, tf32);
+  build(builder, state, RankedTensorType::get(shape, left.getElementType()), lhs, rhs,
+        /*accumulator=*/Value(), /*lhs_scale=*/Value(), /*rhs_scale=*/Value(), transposeLhs,
+        transposeRhs, tf32);
 }
 
 void MatmulOp::buildBackward(OpBuilder &builder, ArrayRef<Value> grads,
@@ -41,6 +42,13 @@ int64_t MatmulOp::getFlops() {
 bool MatmulOp::isModelFlops() { return true; }
 PrecisionClass MatmulOp::getPrecisionClass() { return PrecisionClass::low; }
 void MatmulOp::roundInputs() { setTf32(true); }
+bool MatmulOp::takesFloat8() { return true; }
+void MatmulOp::readQuantized(ValueRange values, ValueRange scales) {
+  getLhsMutable().assign(values[0]);
+  getRhsMutable().assign(values[1]);
+  getLhsScaleMutable().assign(scales[0]);
+  getRhsScaleMutable().assign(scales[1]);
+}
 FusionRole MatmulOp::getFusionRole() { return FusionRole::library; }
 int64_t MatmulOp::getAccumulatorOperand() { return getAccumulator() ? 2 : -1; }
 int64_t MatmulOp::getInPlaceOperand(unsigned) { return getAccumulatorOperand(); }

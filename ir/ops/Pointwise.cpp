@@ -152,6 +152,10 @@ void DropoutOp::buildRow(RowBuilder &b, ArrayRef<NodeId> in, ArrayRef<int32_t>,
 }
 // The numbers are keyed by row and column.
 bool DropoutOp::isElementwise() { return false; }
+void MaximumOp::buildRow(RowBuilder &b, ArrayRef<NodeId> in, ArrayRef<int32_t>,
+                         MutableArrayRef<NodeId> out) {
+  out[0] = b.maximum(in[0], in[1]);
+}
 void BroadcastOp::buildRow(RowBuilder &, ArrayRef<NodeId> in, ArrayRef<int32_t>,
                            MutableArrayRef<NodeId> out) {
   out[0] = in[0];

@@ -1,5 +1,6 @@
 // Questions that every op of the dialect asks about types, and the helpers that backwards share.
 #include "ir/Nn.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
 
 using namespace mlir;
 using namespace gradc;
@@ -55,6 +56,10 @@ row::Dtype gradc::nn::rowDtype(Type elementType) {
     return row::Dtype::bf16;
   if (elementType.isF16())
     return row::Dtype::f16;
+  if (isa<Float8E4M3FNType>(elementType))
+    return row::Dtype::f8e4m3;
+  if (isa<Float8E5M2Type>(elementType))
+    return row::Dtype::f8e5m2;
   return elementType.isInteger(32) ? row::Dtype::i32 : row::Dtype::f32;
 }
 
@@ -69,6 +74,20 @@ unsigned gradc::nn::inputCount(FunctionType function) {
   return random ? ids + randomKeys : ids;
 }
 
+bool gradc::nn::isParameter(Value value) {
+  auto argument = dyn_cast<BlockArgument>(value);
+  auto function =
+      argument ? dyn_cast<FunctionOpInterface>(argument.getOwner()->getParentOp()) : nullptr;
+  return function && function.getArgAttr(argument.getArgNumber(), "nn.param");
+}
+
+Value gradc::nn::castTo(OpBuilder &builder, Location loc, Value value, Type elementType) {
+  auto type = cast<RankedTensorType>(value.getType());
+  if (type.getElementType() == elementType)
+    return value;
+  return CastOp::create(builder, loc, type.clone(elementType), value);
+}
+
 Value gradc::nn::splat(OpBuilder &builder, Location loc, Type type, double value) {
   auto tensor = cast<RankedTensorType>(type);
   Attribute element =
@@ -77,13 +96,6 @@ Value gradc::nn::splat(OpBuilder &builder, Location loc, Type type, double value
           : Attribute(builder.getFloatAttr(tensor.getElementType(), value));
   return ConstantOp::create(builder, loc, tensor,
                             cast<ElementsAttr>(DenseElementsAttr::get(tensor, element)));
-}
-
-Value gradc::nn::castTo(OpBuilder &builder, Location loc, Value value, Type elementType) {
-  auto type = cast<RankedTensorType>(value.getType());
-  if (type.getElementType() == elementType)
-    return value;
-  return CastOp::create(builder, loc, type.clone(elementType), value);
 }
 
 Value gradc::nn::sumToType(OpBuilder &builder, Location loc, Value gradient, Type type) {

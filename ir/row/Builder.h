@@ -77,12 +77,24 @@ public:
   NodeId rsqrt(NodeId x) { return op(NodeKind::rsqrt, x); }
   NodeId tanh(NodeId x) { return op(NodeKind::tanh, x); }
   NodeId erf(NodeId x) { return op(NodeKind::erf, x); }
+  NodeId exponentPart(NodeId x) { return op(NodeKind::exponentPart, x); }
 
-  /// To the nearest number of a type; the same node for f32.
+  /// To the nearest number of a type; the same node for f32 and i32.
   NodeId round(Dtype dtype, NodeId x) {
-    if (dtype == Dtype::bf16)
+    switch (dtype) {
+    case Dtype::f32:
+    case Dtype::i32:
+      return x;
+    case Dtype::bf16:
       return op(NodeKind::roundBf16, x);
-    return dtype == Dtype::f16 ? op(NodeKind::roundF16, x) : x;
+    case Dtype::f16:
+      return op(NodeKind::roundF16, x);
+    case Dtype::f8e4m3:
+      return op(NodeKind::roundF8E4M3, x);
+    case Dtype::f8e5m2:
+      return op(NodeKind::roundF8E5M2, x);
+    }
+    return x;
   }
 
   // Conditions.

@@ -36,6 +36,11 @@ static double roundToBits(double value, int digits, int lowest, double most) {
   return std::fabs(rounded) > most ? std::copysign(INFINITY, value) : rounded;
 }
 
+/// The largest number instead of larger ones; a NaN stays.
+static double saturate(double value, double most) {
+  return std::fabs(value) > most ? std::copysign(most, value) : value;
+}
+
 double roundTo(Dtype dtype, double value) {
   switch (dtype) {
   case Dtype::f32:
@@ -44,6 +49,10 @@ double roundTo(Dtype dtype, double value) {
     return roundToBits(value, 8, -126, 0x1.fep127);
   case Dtype::f16:
     return roundToBits(value, 11, -14, 65504);
+  case Dtype::f8e4m3:
+    return saturate(roundToBits(value, 4, -6, INFINITY), 448);
+  case Dtype::f8e5m2:
+    return saturate(roundToBits(value, 3, -14, INFINITY), 57344);
   case Dtype::i32:
     return value;
   }
@@ -60,6 +69,12 @@ double minimumOf(double x, double y) { return -maximumOf(-x, -y); }
 
 /// Two's complement arithmetic on integers held as doubles.
 double wrap(int64_t value) { return static_cast<int32_t>(static_cast<uint32_t>(value)); }
+
+double exponentPart(double x) {
+  if (!std::isfinite(x))
+    return INFINITY;
+  return std::fabs(x) < 0x1p-126 ? 0 : std::ldexp(1.0, std::ilogb(x));
+}
 
 double pointwise(NodeKind kind, double x, double y, double z) {
   auto xi = static_cast<int64_t>(x), yi = static_cast<int64_t>(y);
@@ -94,6 +109,12 @@ double pointwise(NodeKind kind, double x, double y, double z) {
     return roundTo(Dtype::bf16, x);
   case NodeKind::roundF16:
     return roundTo(Dtype::f16, x);
+  case NodeKind::roundF8E4M3:
+    return roundTo(Dtype::f8e4m3, x);
+  case NodeKind::roundF8E5M2:
+    return roundTo(Dtype::f8e5m2, x);
+  case NodeKind::exponentPart:
+    return exponentPart(x);
   case NodeKind::lessThan:
     return x < y;
   case NodeKind::lessEqual:

@@ -14,10 +14,10 @@ using Array = std::vector<double>;
 int64_t elementCount(const Program &program, int32_t buffer, int64_t extent);
 
 /// Runs a program that `verify` accepts on `arrays` (one a buffer, of elementCount elements each),
-/// writing its outputs there. Values stored to bf16 and f16 are rounded to them, others keep f64.
+/// writing its outputs there. Values stored to narrower types are rounded to them, others keep f64.
 void evaluate(const Program &program, int64_t extent, std::vector<Array> &arrays);
 
-/// Nearest number of the dtype, ties to even.
+/// Nearest number of the dtype, ties to even; the fp8 types give their largest number for larger.
 double roundTo(Dtype dtype, double value);
 
 } // namespace gradc::row

@@ -15,6 +15,10 @@ const char *name(Dtype dtype) {
     return "f16";
   case Dtype::i32:
     return "i32";
+  case Dtype::f8e4m3:
+    return "f8e4m3";
+  case Dtype::f8e5m2:
+    return "f8e5m2";
   }
   return "?";
 }
@@ -67,6 +71,12 @@ const char *name(NodeKind kind) {
     return "round_bf16";
   case NodeKind::roundF16:
     return "round_f16";
+  case NodeKind::roundF8E4M3:
+    return "round_f8e4m3";
+  case NodeKind::roundF8E5M2:
+    return "round_f8e5m2";
+  case NodeKind::exponentPart:
+    return "exponent_part";
   case NodeKind::lessThan:
     return "less_than";
   case NodeKind::lessEqual:

@@ -8,7 +8,20 @@
 
 namespace gradc::row {
 
-int64_t byteSize(Dtype dtype) { return dtype == Dtype::f32 || dtype == Dtype::i32 ? 4 : 2; }
+int64_t byteSize(Dtype dtype) {
+  switch (dtype) {
+  case Dtype::f32:
+  case Dtype::i32:
+    return 4;
+  case Dtype::bf16:
+  case Dtype::f16:
+    return 2;
+  case Dtype::f8e4m3:
+  case Dtype::f8e5m2:
+    return 1;
+  }
+  return 0;
+}
 
 int operandCount(NodeKind kind) {
   switch (kind) {
@@ -30,6 +43,9 @@ int operandCount(NodeKind kind) {
   case NodeKind::erf:
   case NodeKind::roundBf16:
   case NodeKind::roundF16:
+  case NodeKind::roundF8E4M3:
+  case NodeKind::roundF8E5M2:
+  case NodeKind::exponentPart:
     return 1;
   case NodeKind::add:
   case NodeKind::sub:

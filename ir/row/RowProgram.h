@@ -24,11 +24,13 @@
 
 namespace gradc::row {
 
-enum class Dtype : uint8_t { f32, bf16, f16, i32 };
+/// The two of 8 bits are the fp8 formats that machines multiply: f8e4m3, finite numbers up to 448
+/// and one NaN of either sign; f8e5m2, numbers up to 57344, infinities and NaNs as IEEE has them.
+enum class Dtype : uint8_t { f32, bf16, f16, i32, f8e4m3, f8e5m2 };
 
 /// Bytes of one element.
 int64_t byteSize(Dtype dtype);
-/// "f32", "bf16", "f16" or "i32".
+/// "f32", "bf16", "f16", "i32", "f8e4m3" or "f8e5m2".
 const char *name(Dtype dtype);
 
 /// How a buffer is indexed by (row, column).
@@ -72,8 +74,11 @@ enum class NodeKind : uint8_t {
   rsqrt,
   tanh,
   erf,
-  roundBf16, ///< to the nearest number of the narrower type
+  roundBf16, ///< to the nearest number of the narrower type, ties to even
   roundF16,
+  roundF8E4M3, ///< the same, but what is too large, infinities too, becomes the largest number
+  roundF8E5M2,
+  exponentPart, ///< 2^k of |x| = m·2^k, 1 <= m < 2; 0 where |x| < 2^-126; infinite for a NaN, too
   // Comparisons give a condition; select takes (condition, then, else). Operands f32 or both i32.
   lessThan,
   lessEqual,

@@ -7,9 +7,16 @@ using namespace gradc::nn;
 LogicalResult MatmulOp::verify() {
   ArrayRef<int64_t> lhs = shapeOf(getLhs()), rhs = shapeOf(getRhs());
   if (failed(expectRank(*this, "lhs", getLhs(), 2, /*atLeast=*/true)) ||
-      failed(expectRank(*this, "rhs", getRhs(), lhs.size())) ||
-      failed(expectSameElementType(*this, "rhs", getRhs(), "lhs", getLhs())))
+      failed(expectRank(*this, "rhs", getRhs(), lhs.size())))
     return failure();
+  // Fp8 operands may be of one format each.
+  bool isFloat8 = elementTypeOf(getLhs()).getIntOrFloatBitWidth() == 8;
+  if (!isFloat8 || elementTypeOf(getRhs()).getIntOrFloatBitWidth() != 8)
+    if (failed(expectSameElementType(*this, "rhs", getRhs(), "lhs", getLhs())))
+      return failure();
+  if (isFloat8 != (getLhsScale() != nullptr))
+    return emitOpError("expected scales with operands of fp8 and with no others, lhs being of ")
+           << elementTypeOf(getLhs());
   ArrayRef<int64_t> batches = lhs.drop_back(2);
   if (batches != rhs.drop_back(2))
     return emitOpError("expected rhs with the batches of lhs, ")
@@ -28,7 +35,7 @@ LogicalResult MatmulOp::verify() {
   if (failed(expectShape(*this, "result", getResult(), result)))
     return failure();
   Type narrow = elementTypeOf(getLhs()), type = elementTypeOf(getResult());
-  if (!type.isF32() && type != narrow)
+  if (!type.isF32() && type != narrow && !isFloat8)
     return emitOpError("expected result to have the element type f32 or that of lhs, ")
            << narrow << ", got: " << type;
   if (getTf32() && !narrow.isF32())

@@ -20,19 +20,16 @@ Value baseOf(Value value) {
   return value;
 }
 
-namespace {
-bool isParameter(Value value) {
-  auto argument = dyn_cast<BlockArgument>(value);
-  auto function = argument ? dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp()) : nullptr;
-  return function && function.getArgAttr(argument.getArgNumber(), "nn.param");
-}
-} // namespace
-
 bool isPersistent(Value value) {
   Operation *op = value.getDefiningOp();
   if (!op || op->hasTrait<OpTrait::ConstantLike>() || getElementTypeOrSelf(value).isInteger())
     return true;
-  return op->getNumOperands() > 0 && llvm::all_of(op->getOperands(), isParameter);
+  auto isOfParameters = [](Value operand) {
+    Operation *maker = operand.getDefiningOp();
+    return nn::isParameter(operand) ||
+           (maker && !maker->hasTrait<OpTrait::ConstantLike>() && isPersistent(operand));
+  };
+  return op->getNumOperands() > 0 && llvm::all_of(op->getOperands(), isOfParameters);
 }
 
 bool isStatistic(Value value) {

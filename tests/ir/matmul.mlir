@@ -43,3 +43,12 @@ func.func @rounded_operands(%x: tensor<8x64xf32>, %w: tensor<96x64xf32>) -> tens
   %0 = nn.matmul %x, %w transpose_rhs tf32 : tensor<8x64xf32>, tensor<96x64xf32> -> tensor<8x96xf32>
   return %0 : tensor<8x96xf32>
 }
+
+// CHECK-LABEL: @float8
+func.func @float8(%x: tensor<8x64xf8E5M2>, %w: tensor<64x96xf8E4M3FN>, %s: tensor<f32>, %c: tensor<8x96xf32>) -> tensor<8x96xf32> {
+  // CHECK: nn.matmul %{{.*}}, %{{.*}} scales %[[S:.*]], %[[S]] : tensor<8x64xf8E5M2>, tensor<64x96xf8E4M3FN> -> tensor<8x96xbf16>
+  %0 = nn.matmul %x, %w scales %s, %s : tensor<8x64xf8E5M2>, tensor<64x96xf8E4M3FN> -> tensor<8x96xbf16>
+  // CHECK: nn.matmul %{{.*}}, %{{.*}} scales %[[S]], %[[S]] acc %{{.*}} : tensor<8x96xf32> : tensor<8x64xf8E5M2>
+  %1 = nn.matmul %x, %w scales %s, %s acc %c : tensor<8x96xf32> : tensor<8x64xf8E5M2>, tensor<64x96xf8E4M3FN> -> tensor<8x96xf32>
+  return %1 : tensor<8x96xf32>
+}

@@ -10,18 +10,30 @@ namespace gradc::row {
 namespace {
 
 const llvm::fltSemantics &narrowFormat(Dtype dtype) {
-  return dtype == Dtype::bf16 ? llvm::APFloat::BFloat() : llvm::APFloat::IEEEhalf();
+  switch (dtype) {
+  case Dtype::bf16:
+    return llvm::APFloat::BFloat();
+  case Dtype::f8e4m3:
+    return llvm::APFloat::Float8E4M3FN();
+  case Dtype::f8e5m2:
+    return llvm::APFloat::Float8E5M2();
+  default:
+    return llvm::APFloat::IEEEhalf();
+  }
 }
 
 uint16_t encodeNarrow(Dtype dtype, double value) {
   llvm::APFloat number(value);
   bool lossy;
   number.convert(narrowFormat(dtype), llvm::APFloat::rmNearestTiesToEven, &lossy);
+  if (byteSize(dtype) == 1 && !number.isFinite() && value == value)
+    number = llvm::APFloat::getLargest(narrowFormat(dtype), value < 0);
   return static_cast<uint16_t>(number.bitcastToAPInt().getZExtValue());
 }
 
 double decodeNarrow(Dtype dtype, uint16_t bits) {
-  return llvm::APFloat(narrowFormat(dtype), llvm::APInt(16, bits)).convertToDouble();
+  unsigned width = static_cast<unsigned>(byteSize(dtype)) * 8;
+  return llvm::APFloat(narrowFormat(dtype), llvm::APInt(width, bits)).convertToDouble();
 }
 
 template <typename T> void put(std::byte *at, T value) { std::memcpy(at, &value, sizeof value); }
@@ -38,6 +50,8 @@ void writeElement(Dtype dtype, std::byte *at, double value) {
     put(at, static_cast<float>(value));
   else if (dtype == Dtype::i32)
     put(at, static_cast<int32_t>(value));
+  else if (byteSize(dtype) == 1)
+    put(at, static_cast<uint8_t>(encodeNarrow(dtype, value)));
   else
     put(at, encodeNarrow(dtype, value));
 }
@@ -47,6 +61,8 @@ double readElement(Dtype dtype, const std::byte *at) {
     return take<float>(at);
   if (dtype == Dtype::i32)
     return take<int32_t>(at);
+  if (byteSize(dtype) == 1)
+    return decodeNarrow(dtype, take<uint8_t>(at));
   return decodeNarrow(dtype, take<uint16_t>(at));
 }
 
@@ -58,6 +74,10 @@ double unitRoundoff(Dtype dtype) {
     return 0x1p-8;
   case Dtype::f16:
     return 0x1p-11;
+  case Dtype::f8e4m3:
+    return 0x1p-4;
+  case Dtype::f8e5m2:
+    return 0x1p-3;
   case Dtype::i32:
     return 0;
   }

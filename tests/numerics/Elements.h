@@ -1,4 +1,4 @@
-// Numbers as kernels find them in memory: f32, bf16, f16 and i32 elements of a buffer.
+// Numbers as kernels find them in memory: elements of a buffer.
 #pragma once
 
 #include "ir/row/RowProgram.h"
@@ -8,7 +8,8 @@
 
 namespace gradc::row {
 
-/// Writes `value`, rounded to nearest even, as one element. An i32 element gets its integer part.
+/// Writes `value`, rounded to nearest even, as one element. An fp8 element gets its type's largest
+/// number instead of larger ones, an i32 element the integer part.
 void writeElement(Dtype dtype, std::byte *at, double value);
 double readElement(Dtype dtype, const std::byte *at);
 

@@ -111,10 +111,13 @@ std::vector<float> GemmProblem::run(const CompiledKernel &kernel, int64_t extent
   std::vector<std::byte> storedA = row::encode(spec.a.dtype, a);
   std::vector<std::byte> storedB = row::encode(spec.b.dtype, b);
   std::vector<std::byte> c = row::encode(spec.c.dtype, before);
+  float scaleOfA = scales[0], scaleOfB = scales[1];
+  std::vector<void *> buffers{storedA.data(), storedB.data(), c.data()};
+  if (spec.scaled)
+    buffers.insert(buffers.begin() + 2, {&scaleOfA, &scaleOfB});
   int64_t tasks = gemmTaskCount(spec);
   for (int64_t task = 0; task < tasks; ++task)
-    kernel.call({storedA.data(), storedB.data(), c.data()}, extent,
-                backwards ? tasks - 1 - task : task);
+    kernel.call(buffers, extent, backwards ? tasks - 1 - task : task);
   return row::decode<float>(spec.c.dtype, c);
 }
 
@@ -130,6 +133,7 @@ void GemmProblem::expectProduct(const std::vector<float> &c) const {
   std::vector<float> rest = c, restBefore = before;
   double unit = spec.c.dtype == row::Dtype::f32 ? 0 : row::unitRoundoff(spec.c.dtype);
   std::vector<double> left = asRead(a), right = asRead(b);
+  double scale = spec.scaled ? scales[0] * scales[1] : 1;
   int64_t wrong = 0;
   forEach([&](int64_t batch, int64_t i, int64_t j) {
     int64_t at = elementOffset(spec.c, batch, i, j);
@@ -137,7 +141,7 @@ void GemmProblem::expectProduct(const std::vector<float> &c) const {
     const double *x = &left[elementOffset(spec.a, batch, i, 0)];
     const double *y = &right[elementOffset(spec.b, batch, 0, j)];
     for (int64_t step = 0; step < spec.k; ++step) {
-      double term = x[step * spec.a.columnStride] * y[step * spec.b.rowStride];
+      double term = x[step * spec.a.columnStride] * y[step * spec.b.rowStride] * scale;
       want += term;
       size += std::abs(term);
     }

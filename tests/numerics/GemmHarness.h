@@ -47,6 +47,8 @@ struct GemmProblem {
 
   GemmSpec spec;
   std::vector<float> a, b, before; ///< before: C, with numbers around it that must stay
+  /// Of A and B, where the spec is scaled.
+  static constexpr double scales[2] = {0.25, 8};
 
 private:
   std::vector<double> asRead(const std::vector<float> &operand) const;

@@ -116,6 +116,15 @@ TEST(GemmKernel, VerifiesSpecs) {
   EXPECT_EQ(verify(spec), "");
   spec.accumulate = true;
   EXPECT_NE(verify(spec), "");
+  spec = makeSpec(3, 4, 5, false, false);
+  spec.a.dtype = gradc::row::Dtype::f8e4m3;
+  spec.b.dtype = gradc::row::Dtype::f8e5m2;
+  EXPECT_EQ(verify(spec), "matrix product: a is f8e4m3; expected fp8 for a and b where they are "
+                          "scaled, and nowhere else");
+  spec.scaled = true;
+  EXPECT_EQ(verify(spec), "");
+  spec.c.dtype = gradc::row::Dtype::f8e4m3;
+  EXPECT_NE(verify(spec), "");
 }
 
 } // namespace

@@ -45,17 +45,27 @@ const Types allTypes[] = {
     {Dtype::bf16, Dtype::f32, Dtype::bf16, InputRounding::tf32},
 };
 
+/// Operands of fp8, of one format or both, with their scales.
+const Types float8Types[] = {
+    {Dtype::f8e4m3, Dtype::f8e4m3, Dtype::bf16},
+    {Dtype::f8e4m3, Dtype::f8e4m3, Dtype::f32},
+    {Dtype::f8e5m2, Dtype::f8e4m3, Dtype::bf16},
+    {Dtype::f8e4m3, Dtype::f8e5m2, Dtype::f32},
+};
+
 GemmSpec withTypes(GemmSpec spec, const Types &types) {
   spec.a.dtype = types.a, spec.b.dtype = types.b, spec.c.dtype = types.c;
+  spec.scaled = gradc::row::byteSize(types.a) == 1;
   spec.roundInputs = types.rounding;
   return spec;
 }
 
 void checkAllTypes(const std::vector<GemmSpec> &specs, const std::vector<CpuTarget> &targets) {
   std::vector<GemmSpec> typed;
-  for (const Types &types : allTypes)
-    for (const GemmSpec &spec : specs)
-      typed.push_back(withTypes(spec, types));
+  for (llvm::ArrayRef<Types> list : {llvm::ArrayRef(allTypes), llvm::ArrayRef(float8Types)})
+    for (const Types &types : list)
+      for (const GemmSpec &spec : specs)
+        typed.push_back(withTypes(spec, types));
   for (const CpuTarget &target : targets)
     checkProducts(typed, target);
 }
@@ -82,6 +92,8 @@ TEST(GemmPrecision, ManySlicesAndTasks) {
   std::vector<GemmSpec> specs;
   for (const Types &types : allTypes)
     specs.push_back(withTypes(makeSpec(131, 403, 777, false, true, 5), types));
+  for (const Types &types : float8Types)
+    specs.push_back(withTypes(makeSpec(131, 403, 777, true, false, 5), types));
   for (const GemmSpec &spec : allTransposes(131, 403, 777, 5)) {
     EXPECT_GE(gemmTaskCount(spec), 8);
     specs.push_back(withTypes(spec, {Dtype::bf16, Dtype::bf16, Dtype::bf16}));
@@ -132,6 +144,9 @@ TEST(GemmPrecision, AccumulatesInF32) {
     specs.push_back(withTypes(makeSpec(50, 70, 300, true, false), {dtype, dtype, Dtype::f32}));
     specs.back().accumulate = true;
   }
+  specs.push_back(
+      withTypes(makeSpec(50, 70, 300, true, false), {Dtype::f8e5m2, Dtype::f8e4m3, Dtype::f32}));
+  specs.back().accumulate = true;
   for (const CpuTarget &target : gemmTargets())
     checkProducts(specs, target);
 }
@@ -252,6 +267,42 @@ TEST(GemmPrecision, ReadsAndWritesEveryNarrowNumber) {
       expectNumbers(passThrough(numbers, {dtype, dtype, dtype}, target), want);
     }
   }
+}
+
+/// A NaN in any row of A, and in any column of B, reaches what is made of it and no more.
+TEST(GemmPrecision, KeepsNansOfFp8) {
+  const CpuTarget target = CpuTarget::host();
+  for (const Types &types : float8Types) {
+    GemmSpec spec = withTypes(makeSpec(19, 35, 300, false, false), types);
+    CompiledKernel kernel = compile(spec, target);
+    ASSERT_TRUE(kernel);
+    GemmProblem problem(spec);
+    problem.a[elementOffset(spec.a, 0, 18, 12)] = nan;
+    problem.b[elementOffset(spec.b, 0, 4, 34)] = nan;
+    std::vector<float> c = problem.run(kernel, 0, false);
+    problem.forEach([&](int64_t, int64_t i, int64_t j) {
+      EXPECT_EQ(std::isnan(c[elementOffset(spec.c, 0, i, j)]), i == 18 || j == 34)
+          << i << ", " << j;
+    });
+  }
+}
+
+TEST(GemmPrecision, ReadsEveryFp8NumberTimesTheScales) {
+  for (Dtype dtype : {Dtype::f8e4m3, Dtype::f8e5m2})
+    for (const CpuTarget &target : gemmTargets()) {
+      SCOPED_TRACE(testing::Message() << gradc::row::name(dtype) << ", " << target.vectorBits);
+      std::vector<float> numbers, want;
+      for (int code = 0; code < 256; ++code) {
+        auto byte = static_cast<std::byte>(code);
+        auto number = static_cast<float>(gradc::row::readElement(dtype, &byte));
+        if (std::isinf(number))
+          continue; // the harness writes the largest number for it
+        numbers.push_back(number);
+        want.push_back(
+            static_cast<float>(number * GemmProblem::scales[0] * GemmProblem::scales[1]));
+      }
+      expectNumbers(passThrough(numbers, {dtype, Dtype::f8e4m3, Dtype::f32}, target), want);
+    }
 }
 
 TEST(GemmPrecision, OverflowsToInfinity) {

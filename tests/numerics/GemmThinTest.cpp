@@ -45,11 +45,12 @@ TEST(GemmThin, ManyTasks) {
 
 TEST(GemmThin, EveryType) {
   std::vector<GemmSpec> specs;
-  for (Dtype operand : {Dtype::f32, Dtype::bf16, Dtype::f16})
+  for (Dtype operand : {Dtype::f32, Dtype::bf16, Dtype::f16, Dtype::f8e4m3, Dtype::f8e5m2})
     for (Dtype result : {Dtype::f32, Dtype::bf16, Dtype::f16})
       for (GemmSpec spec : allTransposes(3, 85, 141, 1)) {
         spec.a.dtype = spec.b.dtype = operand, spec.c.dtype = result;
         spec.roundInputs = InputRounding::tf32; // of those in f32
+        spec.scaled = gradc::row::byteSize(operand) == 1;
         specs.push_back(spec);
       }
   for (const CpuTarget &target : hostTargets())

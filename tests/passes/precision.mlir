@@ -16,7 +16,7 @@
 // BF16: nn.row_sum {{.*}} : tensor<4x8xf32> -> tensor<4x1xf32>
 // TF32-COUNT-2: nn.matmul {{.*}} tf32
 // TF32-NOT: bf16
-// WRONG: expected a precision of fp32, tf32, bf16, fp16, got: fp4
+// WRONG: expected a precision of fp32, tf32, bf16, fp16, fp8, got: fp4
 func.func @f(%x: tensor<4x8xf32>, %w: tensor<8x8xf32>, %b: tensor<8xf32>) -> tensor<4x1xf32> {
   %0 = nn.matmul %x, %w : tensor<4x8xf32>, tensor<8x8xf32> -> tensor<4x8xf32>
   %1 = nn.add %0, %b : tensor<4x8xf32>, tensor<8xf32>

@@ -74,8 +74,14 @@ struct ModelFlags {
     app.add_option(
            "--precision", request.passes.precision,
            "What matrix products and attention compute in: fp32; tf32: inputs rounded to 10 "
-           "bits; bf16; fp16, with a dynamic loss scale")
-        ->check(CLI::IsMember({"fp32", "tf32", "bf16", "fp16"}))
+           "bits; bf16; fp16, with a dynamic loss scale; fp8: linear layers in fp8, the rest in "
+           "bf16")
+        ->check(CLI::IsMember({"fp32", "tf32", "bf16", "fp16", "fp8"}))
+        ->capture_default_str();
+    app.add_option("--fp8-scaling", request.passes.float8Scaling,
+                   "Scales of fp8: current (each tensor's own magnitudes) or delayed (those of the "
+                   "steps before)")
+        ->check(CLI::IsMember({"current", "delayed"}))
         ->capture_default_str();
     app.add_option("--optimizer", request.passes.optimizer, "One of " + optimizerNames())
         ->capture_default_str();
@@ -121,6 +127,9 @@ struct ModelFlags {
   Failure finish() {
     if (Failure failure = fixed.check())
       return failure;
+    if (request.passes.float8Scaling != "current" && request.passes.precision != "fp8")
+      return {Exit::userError, "--fp8-scaling " + request.passes.float8Scaling +
+                                   " needs --precision fp8; add it or leave both out"};
     if (!findOptimizer(request.passes.optimizer))
       return {Exit::userError, "--optimizer " + request.passes.optimizer +
                                    " is not known; use one of " + optimizerNames()};

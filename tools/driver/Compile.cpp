@@ -111,15 +111,15 @@ void Compiler::recordPhase(Phase phase) {
   };
   const Options &passes = request.passes;
   module()->setAttr("nn.phase", b.getStringAttr(nameOf(phase)));
-  module()->setAttr("nn.flags",
-                    b.getDictionaryAttr({text("precision", passes.precision),
-                                         text("recompute", request.recompute),
-                                         text("optimizer", passes.optimizer),
-                                         text("grad-accum", std::to_string(passes.gradAccum)),
-                                         text("loss-chunk", formatLossChunk(passes.lossChunk)),
-                                         text("fuse", passes.fuse ? "on" : "off"),
-                                         text("document-mask", maskText(model.info)),
-                                         text("document-separator", separatorText(model.info))}));
+  module()->setAttr(
+      "nn.flags",
+      b.getDictionaryAttr(
+          {text("precision", passes.precision), text("fp8-scaling", passes.float8Scaling),
+           text("recompute", request.recompute), text("optimizer", passes.optimizer),
+           text("grad-accum", std::to_string(passes.gradAccum)),
+           text("loss-chunk", formatLossChunk(passes.lossChunk)),
+           text("fuse", passes.fuse ? "on" : "off"), text("document-mask", maskText(model.info)),
+           text("document-separator", separatorText(model.info))}));
 }
 
 /// Takes over the flags that went into the module; refuses others.
@@ -131,14 +131,16 @@ Failure Compiler::restoreFlags() {
   std::string mask = request.import.documentMask ? "on" : "off";
   std::optional<int64_t> given = request.import.documentSeparator;
   std::string separator = given ? std::to_string(*given) : "none";
-  RecordedFlag flags[] = {{"precision", Phase::precision, &request.passes.precision, "fp32"},
-                          {"recompute", Phase::recompute, &request.recompute, "none"},
-                          {"optimizer", Phase::trainingStep, &request.passes.optimizer, "adamw"},
-                          {"grad-accum", Phase::trainingStep, &accumulation, "1"},
-                          {"loss-chunk", Phase::chunkLoss, &lossChunk, "auto"},
-                          {"fuse", Phase::fusion, &fuse, "on"},
-                          {"document-mask", Phase::import, &mask, "off"},
-                          {"document-separator", Phase::import, &separator, "none"}};
+  RecordedFlag flags[] = {
+      {"precision", Phase::precision, &request.passes.precision, "fp32"},
+      {"fp8-scaling", Phase::precision, &request.passes.float8Scaling, "current"},
+      {"recompute", Phase::recompute, &request.recompute, "none"},
+      {"optimizer", Phase::trainingStep, &request.passes.optimizer, "adamw"},
+      {"grad-accum", Phase::trainingStep, &accumulation, "1"},
+      {"loss-chunk", Phase::chunkLoss, &lossChunk, "auto"},
+      {"fuse", Phase::fusion, &fuse, "on"},
+      {"document-mask", Phase::import, &mask, "off"},
+      {"document-separator", Phase::import, &separator, "none"}};
   for (RecordedFlag &flag : flags) {
     if (flag.decides > *request.from)
       continue;
@@ -302,6 +304,7 @@ codegen::CompileFlags Compiler::flags() const {
           request.passes.fuse,
           request.recompute,
           request.passes.precision,
+          request.passes.float8Scaling,
           formatLossChunk(request.passes.lossChunk),
           model.info.documentSeparator};
 }
