@@ -39,13 +39,6 @@ int64_t numberOfFile(const std::string &path) {
   return file >> value ? value : -1;
 }
 
-/// What one control group leaves: its limit less what it uses; page cache can be dropped.
-int64_t groupHeadroom(int64_t limit, int64_t usage, int64_t cache) {
-  if (limit < 0 || usage < 0)
-    return unknown;
-  return std::max<int64_t>(0, limit - usage + std::max<int64_t>(0, cache));
-}
-
 /// The least headroom from the group at `path` up to the root of its hierarchy.
 template <typename Headroom> int64_t leastOfHierarchy(std::string path, Headroom headroom) {
   int64_t least = unknown;
@@ -90,6 +83,13 @@ int64_t controlGroupHeadroom() {
 }
 
 } // namespace
+
+int64_t groupHeadroom(int64_t limit, int64_t usage, int64_t cache) {
+  if (limit < 0 || usage < 0)
+    return unknown;
+  int64_t kept = std::max<int64_t>(0, usage - std::max<int64_t>(0, cache));
+  return std::max<int64_t>(0, limit - kept);
+}
 
 int64_t availableMemoryBytes() {
   int64_t kibibytes = numberInFile("/proc/meminfo", "MemAvailable:");

@@ -13,6 +13,11 @@ namespace gradc::rt {
 
 class ThreadPool;
 
+/// What a control group leaves in bytes: its limit less what it uses, of which page cache can be
+/// dropped. A negative limit or usage is not known, and leaves everything. The three are read one
+/// after another, so that there may be more cache than usage.
+int64_t groupHeadroom(int64_t limit, int64_t usage, int64_t cache);
+
 /// Memory that this process may still take, in bytes: what the system reports as available, lowered
 /// by the limits of the control groups it runs in. INT64_MAX where neither is known.
 int64_t availableMemoryBytes();

@@ -6,6 +6,8 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "runtime/cpu/ThreadPool.h"
 
 namespace gradc::rt {
@@ -89,4 +91,15 @@ TEST(FormatBytes, ReadsWell) {
 }
 
 } // namespace
+TEST(Arena, HeadroomOfAControlGroup) {
+  constexpr int64_t none = std::numeric_limits<int64_t>::max() - 4095; // as the system says it
+  EXPECT_EQ(groupHeadroom(1000, 300, 100), 800);
+  EXPECT_EQ(groupHeadroom(1000, 300, 400), 1000);
+  EXPECT_EQ(groupHeadroom(1000, 1300, 100), 0);
+  EXPECT_EQ(groupHeadroom(1000, 300, -1), 700);
+  EXPECT_EQ(groupHeadroom(none, 1 << 20, 1 << 30), none);
+  EXPECT_GT(groupHeadroom(-1, 300, 100), none);
+  EXPECT_GT(groupHeadroom(1000, -1, 100), none);
+}
+
 } // namespace gradc::rt
