@@ -1,4 +1,5 @@
 // Builds the programs of an executable: train_step, gradients and eval_loss.
+#include "passes/Accumulation.h"
 #include "passes/AmaxHistories.h"
 #include "passes/LowCopies.h"
 #include "passes/Optimizers.h"
@@ -101,102 +102,26 @@ private:
     return values;
   }
 
-  /// What a program reads besides parameters: what differs from microbatch to microbatch, and what
-  /// @loss takes after that.
-  struct Inputs {
-    SmallVector<Value> batch, shared;
-  };
-
   size_t firstInput() const { return parameters.size() + lowCopies.list.size() + records.size(); }
   Type inputType(size_t index) { return loss.getArgumentTypes()[firstInput() + index]; }
   bool isRandom() { return inputCount(loss.getFunctionType()) > 2; }
-
-  /// The type of one input for all microbatches.
-  RankedTensorType stacked(Type type) const {
-    auto tensor = cast<RankedTensorType>(type);
-    SmallVector<int64_t> shape{gradAccum};
-    llvm::append_range(shape, tensor.getShape());
-    return RankedTensorType::get(shape, tensor.getElementType());
-  }
+  Accumulation accumulation() { return {lossAndGradients, gradAccum, parameters.size()}; }
 
   /// tokens, targets and what random numbers are keyed by, with a leading dimension of microbatches
   /// for all but seed and step.
-  Inputs addTrainingInputs(ProgramBuilder &program) {
-    Inputs inputs;
+  StepInputs addTrainingInputs(ProgramBuilder &program) {
+    StepInputs inputs;
     auto argument = [&](Type type, StringRef name) {
       return program.argument(type, program.ownSlot("input", name));
     };
     for (auto [i, name] : llvm::enumerate(ArrayRef<StringRef>{"tokens", "targets"}))
-      inputs.batch.push_back(argument(stacked(inputType(i)), name));
+      inputs.batch.push_back(argument(accumulation().stacked(inputType(i)), name));
     if (!isRandom())
       return inputs;
     for (auto [i, name] : llvm::enumerate(ArrayRef<StringRef>{"seed", "step"}))
       inputs.shared.push_back(argument(inputType(2 + i), name));
-    inputs.batch.push_back(argument(stacked(inputType(4)), "first_row"));
+    inputs.batch.push_back(argument(accumulation().stacked(inputType(4)), "first_row"));
     return inputs;
-  }
-
-  /// Forward and backward over all microbatches. Returns the mean loss, then the gradients, which
-  /// are `scale` times too large where there is one, and the magnitudes that the records ask for;
-  /// sets `valid` to the number of labels.
-  SmallVector<Value> accumulate(ProgramBuilder &program, ValueRange values, const Inputs &inputs,
-                                Value scale, Value &valid) {
-    OpBuilder &b = program.builder;
-    Location loc = program.location();
-    valid = CountValidOp::create(b, loc, inputs.batch[1]);
-    Value one = splat(b, loc, valid.getType(), 1);
-    Value share = DivOp::create(b, loc, one, valid);
-    Value seed = scale ? MulOp::create(b, loc, share, scale).getResult() : share;
-    SmallVector<Value> sums =
-        gradAccum == 1 ? runOnce(b, values, inputs, seed) : runAll(b, loc, values, inputs, seed);
-    sums[0] = MulOp::create(b, loc, sums[0], share);
-    return sums;
-  }
-
-  /// Forward and backward of one microbatch; `seed` is the loss's gradient.
-  SmallVector<Value> call(OpBuilder &b, ValueRange values, ArrayRef<Value> batch,
-                          ArrayRef<Value> shared, Value seed) {
-    SmallVector<Value> arguments(values);
-    llvm::append_range(arguments, batch.take_front(2));
-    llvm::append_range(arguments, shared);
-    llvm::append_range(arguments, batch.drop_front(2));
-    arguments.push_back(seed);
-    return inlineCall(b, lossAndGradients, arguments);
-  }
-
-  SmallVector<Value> runOnce(OpBuilder &b, ValueRange values, const Inputs &inputs, Value seed) {
-    SmallVector<Value> flat = llvm::map_to_vector(inputs.batch, [&](Value stacked) -> Value {
-      auto type = cast<RankedTensorType>(stacked.getType());
-      auto inner = RankedTensorType::get(type.getShape().drop_front(), type.getElementType());
-      return ReshapeOp::create(b, stacked.getLoc(), inner, stacked);
-    });
-    return call(b, values, flat, inputs.shared, seed);
-  }
-
-  SmallVector<Value> runAll(OpBuilder &b, Location loc, ValueRange values, const Inputs &inputs,
-                            Value seed) {
-    SmallVector<Value> initial;
-    SmallVector<Type> types(lossAndGradients.getResultTypes());
-    for (Type type : types)
-      initial.push_back(splat(b, loc, type, 0));
-    auto loop = MicrobatchesOp::create(b, loc, types, inputs.batch, initial);
-    OpBuilder::InsertionGuard guard(b);
-    Block *body = b.createBlock(&loop.getBody());
-    SmallVector<Value> slices, carried;
-    for (Value stacked : inputs.batch) {
-      auto type = cast<RankedTensorType>(stacked.getType());
-      slices.push_back(body->addArgument(
-          RankedTensorType::get(type.getShape().drop_front(), type.getElementType()), loc));
-    }
-    for (Type type : types)
-      carried.push_back(body->addArgument(type, loc));
-    SmallVector<Value> fresh = call(b, values, slices, inputs.shared, seed);
-    for (auto [i, value] : llvm::enumerate(fresh))
-      carried[i] = i <= parameters.size()
-                       ? AddOp::create(b, loc, carried[i], value).getResult()
-                       : MaximumOp::create(b, loc, carried[i], value).getResult();
-    YieldOp::create(b, loc, carried);
-    return llvm::to_vector_of<Value>(loop.getResults());
   }
 
   /// Global norm over all gradients, from sums of fixed chunks added in order.
@@ -226,7 +151,7 @@ private:
         state.back().push_back(
             program.argument(parameter.type, program.slot("optimizer", parameter.name(), part)));
     }
-    Inputs inputs = addTrainingInputs(program);
+    StepInputs inputs = addTrainingInputs(program);
     auto scalarType = RankedTensorType::get({}, b.getF32Type());
     SmallVector<Value> scalars = llvm::map_to_vector(chosen->scalars, [&](StringRef name) {
       return program.argument(scalarType, program.ownSlot("scalar", name));
@@ -235,7 +160,7 @@ private:
     Value lossScale = addLossScale(program);
 
     Value valid;
-    SmallVector<Value> sums = accumulate(program, values, inputs, lossScale, valid);
+    SmallVector<Value> sums = accumulation().run(program, values, inputs, lossScale, valid);
     ValueRange gradients = ValueRange(sums).slice(1, parameters.size());
     Value norm = globalNorm(b, loc, gradients);
     if (lossScale)
@@ -294,10 +219,10 @@ private:
     ProgramBuilder program(module, "gradients");
     AmaxHistories histories(records);
     SmallVector<Value> values = addParameters(program, histories);
-    Inputs inputs = addTrainingInputs(program);
+    StepInputs inputs = addTrainingInputs(program);
     Value lossScale = addLossScale(program);
     Value valid;
-    SmallVector<Value> sums = accumulate(program, values, inputs, lossScale, valid);
+    SmallVector<Value> sums = accumulation().run(program, values, inputs, lossScale, valid);
     for (auto [parameter, gradient] : llvm::zip(parameters, llvm::drop_begin(sums))) {
       if (lossScale)
         gradient = DivOp::create(program.builder, program.location(), gradient, lossScale);
