@@ -224,8 +224,14 @@ llvm::Error ModuleChecker::checkShape(ModelInfo &info, const ImportOptions &opti
 llvm::Error ModuleChecker::checkDocuments(ModelInfo &info, const ImportOptions &options) {
   if (options.documentMask)
     return error("--document-mask is for models of a config.json; use nn.documents in the module");
-  for (auto op : loss.getOps<nn::DocumentsOp>()) {
+  auto documents = llvm::to_vector(loss.getOps<nn::DocumentsOp>());
+  if (logits)
+    llvm::append_range(documents, logits.getOps<nn::DocumentsOp>());
+  for (nn::DocumentsOp op : documents) {
     int64_t separator = op.getSeparator();
+    if (int64_t seq = op.getSeq(); seq != info.seq)
+      return error("nn.documents has rows of " + Twine(seq) + " tokens, the model rows of " +
+                   Twine(info.seq) + "; change one of them");
     if (int64_t other = info.documentSeparator.value_or(separator); other != separator)
       return error("documents end with token " + Twine(other) + " and with token " +
                    Twine(separator) + "; keep one");

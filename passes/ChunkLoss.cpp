@@ -5,6 +5,7 @@
 // follow from shapes and flags alone: results do not depend on the number of threads.
 #include "ir/Explanation.h"
 #include "passes/Passes.h"
+#include "passes/Pipelines.h"
 #include "passes/recompute/Rematerialise.h"
 
 #include "llvm/ADT/TypeSwitch.h"
@@ -36,9 +37,10 @@ struct Chunks {
 /// The fewest chunks within the bound; rather up to twice as many where those are equal.
 Chunks chooseChunks(RowSpace logits) {
   constexpr int64_t bytesOfLogit = 4;
-  int64_t most = std::max<int64_t>(1, mostBytes / (logits.columns * bytesOfLogit));
+  int64_t most = std::max(mostBytes / (logits.columns * bytesOfLogit),
+                          llvm::divideCeilSigned(logits.rows, mostLossChunks));
   int64_t fewest = llvm::divideCeilSigned(logits.rows, most);
-  for (int64_t count = fewest; count < 2 * fewest; ++count)
+  for (int64_t count = fewest; count < std::min(2 * fewest, mostLossChunks + 1); ++count)
     if (logits.rows % count == 0)
       return {logits.rows, logits.rows / count};
   return {logits.rows, llvm::divideCeilSigned(logits.rows, fewest)};

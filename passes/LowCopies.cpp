@@ -6,10 +6,19 @@ using namespace gradc::nn;
 
 namespace gradc {
 
-StringRef LowCopy::part() const {
-  if (type.getElementTypeBitWidth() == 8)
-    return "fp8";
-  return type.getElementType().isF32() ? "fp8_scale" : "";
+bool makesLowCopy(Operation *op, function_ref<bool(Value)> isParameter) {
+  if (isa_and_nonnull<CastOp, RowAmaxOp>(op))
+    return isParameter(op->getOperand(0));
+  if (auto scale = dyn_cast_or_null<ScaleOfAmaxOp>(op)) {
+    auto magnitudes = scale.getAmax().getDefiningOp<RowAmaxOp>();
+    return magnitudes && makesLowCopy(magnitudes, isParameter);
+  }
+  auto numbers = dyn_cast_or_null<QuantizeOp>(op);
+  if (!numbers || !isParameter(numbers.getInput()))
+    return false;
+  auto scale = numbers.getScale().getDefiningOp<ScaleOfAmaxOp>();
+  return scale && makesLowCopy(scale, isParameter) &&
+         scale.getAmax().getDefiningOp()->getOperand(0) == numbers.getInput();
 }
 
 namespace {
@@ -35,21 +44,24 @@ public:
 
 private:
   void visit(Operation &op) {
-    if (op.getNumOperands() == 0 || op.getNumResults() != 1)
+    auto isParameter = [&](Value value) {
+      return isa<BlockArgument>(value) && parameterOf.contains(value);
+    };
+    if (!makesLowCopy(&op, isParameter))
       return;
-    auto first = parameterOf.find(op.getOperand(0));
-    if (first == parameterOf.end())
-      return;
-    unsigned parameter = first->second;
-    for (Value operand : op.getOperands())
-      if (auto found = parameterOf.find(operand);
-          found == parameterOf.end() || found->second != parameter)
-        return;
+    unsigned parameter = parameterOf.lookup(op.getOperand(0));
     parameterOf[op.getResult(0)] = parameter;
     ops.push_back(&op);
-    if (isa<CastOp, QuantizeOp, ScaleOfAmaxOp>(op))
-      list.push_back(
-          {{parameter, cast<RankedTensorType>(op.getResult(0).getType())}, op.getResult(0)});
+    auto add = [&](StringRef part, Type format) {
+      Value made = op.getResult(0);
+      list.push_back({{parameter, part, cast<RankedTensorType>(made.getType()), format}, made});
+    };
+    if (auto scale = dyn_cast<ScaleOfAmaxOp>(op))
+      add("fp8_scale", scale.getFormat());
+    else if (auto numbers = dyn_cast<QuantizeOp>(op))
+      add("fp8", numbers.getScale().getDefiningOp<ScaleOfAmaxOp>().getFormat());
+    else if (isa<CastOp>(op))
+      add("", {});
   }
 
   DenseMap<Value, unsigned> parameterOf;
@@ -75,7 +87,9 @@ LowCopies separateLowCopies(ArrayRef<func::FuncOp> functions, unsigned parameter
   for (func::FuncOp function : functions) {
     made.emplace_back(function, parameters);
     for (auto &[copy, value] : made.back().copies())
-      if (!llvm::is_contained(copies.list, copy))
+      if (llvm::none_of(copies.list, [&copy](const LowCopy &other) {
+            return other.parameter == copy.parameter && other.part == copy.part;
+          }))
         copies.list.push_back(copy);
   }
   llvm::stable_sort(copies.list,
@@ -100,10 +114,12 @@ LowCopies separateLowCopies(ArrayRef<func::FuncOp> functions, unsigned parameter
     IRMapping mapping;
     for (unsigned parameter = 0; parameter < parameters; ++parameter)
       mapping.map(reader.getArgument(parameter), body->getArgument(parameter));
-    for (auto [copy, value] : made[i].copies())
+    auto kept = llvm::to_vector(llvm::make_filter_range(
+        made[i].copies(), [&](auto &made) { return llvm::is_contained(copies.list, made.first); }));
+    for (auto [copy, value] : kept)
       if (Value &result = results[indexOf(copy)]; !result)
         result = cloneMaking(builder, value, mapping);
-    for (auto [copy, value] : made[i].copies())
+    for (auto [copy, value] : kept)
       value.replaceAllUsesWith(reader.getArgument(parameters + indexOf(copy)));
     made[i].erase();
   }

@@ -10,10 +10,12 @@ namespace gradc {
 
 struct LowCopy {
   unsigned parameter; ///< its number among the parameters
+  /// What tells the copies of a parameter apart: nothing of a cast, fp8 or fp8_scale. One of each
+  /// is kept as state; what else the graph makes of the parameter stays in the graph.
+  llvm::StringRef part;
   mlir::RankedTensorType type;
+  mlir::Type format; ///< of fp8 numbers and their scale
 
-  /// What tells the copies of a parameter apart: nothing of a cast, fp8 or fp8_scale.
-  llvm::StringRef part() const;
   bool operator==(const LowCopy &) const = default;
 };
 
@@ -24,9 +26,14 @@ struct LowCopies {
   mlir::func::FuncOp make;
 };
 
+/// Whether the op makes a copy of the parameter that is its operand, or is on the way to one, as
+/// far as the op itself tells: the parameter's cast, magnitudes, scale or fp8 numbers.
+/// `isParameter` says what is a parameter.
+bool makesLowCopy(mlir::Operation *op, llvm::function_ref<bool(mlir::Value)> isParameter);
+
 /// Turns what functions with the same first arguments, `parameters` of them, make of one parameter
-/// alone into arguments behind the parameters: casts, fp8 numbers and scales. Every function gets
-/// all of them.
+/// alone into arguments behind the parameters: its cast, fp8 numbers and their scale. Every
+/// function gets all of them.
 LowCopies separateLowCopies(llvm::ArrayRef<mlir::func::FuncOp> functions, unsigned parameters);
 
 } // namespace gradc

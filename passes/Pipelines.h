@@ -39,6 +39,9 @@ llvm::ArrayRef<PhaseInfo> phases();
 std::optional<Phase> findPhase(llvm::StringRef name);
 
 /// What the passes are told. Flags of `gradc compile` set these.
+/// Each chunk of the loss is a few commands of the step: more would take the compiler for ever.
+inline constexpr int64_t mostLossChunks = 1024;
+
 struct Options {
   std::string optimizer = "adamw";
   int64_t gradAccum = 1;

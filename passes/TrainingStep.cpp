@@ -66,7 +66,7 @@ private:
   };
 
   DictionaryAttr lowSlot(ProgramBuilder &program, const LowCopy &copy) {
-    return program.slot("low_parameter", parameters[copy.parameter].name(), copy.part());
+    return program.slot("low_parameter", parameters[copy.parameter].name(), copy.part);
   }
 
   SmallVector<Value> addMasters(ProgramBuilder &program) {

@@ -18,8 +18,6 @@ double cut(double x, double most) {
   return std::isfinite(x) ? std::clamp(x, -most, most) : std::nan("");
 }
 
-double largestOf(Type format) { return isa<Float8E4M3FNType>(format) ? 448 : 57344; }
-
 } // namespace
 
 LogicalResult RowAmaxOp::evaluate(ArrayRef<HostTensor> operands,
@@ -43,13 +41,14 @@ LogicalResult ScaleOfAmaxOp::evaluate(ArrayRef<HostTensor> operands,
   else if (amax == 0)
     scale = 1;
   else
-    scale = std::max(std::exp2(std::ceil(std::log2(amax / largestOf(getFormat())))), 0x1p-126);
+    scale =
+        std::max(std::exp2(std::ceil(std::log2(amax / rangeOf(getFormat()).largest))), 0x1p-126);
   return success();
 }
 
 LogicalResult QuantizeOp::evaluate(ArrayRef<HostTensor> operands,
                                    MutableArrayRef<HostTensor> results) {
-  double scale = operands[1][0], most = largestOf(getElementTypeOrSelf(getType()));
+  double scale = operands[1][0], most = rangeOf(getElementTypeOrSelf(getType())).largest;
   for (int64_t i = 0; i < operands[0].size(); ++i)
     results[0][i] = cut(operands[0][i] / scale, most);
   return success();
@@ -59,7 +58,7 @@ LogicalResult FakeQuantizeOp::evaluate(ArrayRef<HostTensor> operands,
                                        MutableArrayRef<HostTensor> results) {
   double scale = operands[1][0];
   for (int64_t i = 0; i < operands[0].size(); ++i)
-    results[0][i] = cut(operands[0][i] / scale, largestOf(getFormat())) * scale;
+    results[0][i] = cut(operands[0][i] / scale, rangeOf(getFormat()).largest) * scale;
   return success();
 }
 

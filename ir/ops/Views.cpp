@@ -37,8 +37,7 @@ static int64_t dimensionOf(Type type, bool rows) {
 }
 
 void SliceOp::buildBackward(OpBuilder &builder, ArrayRef<Value> grads, MutableArrayRef<Value> out) {
-  // Zeros stand beside the slice; gradients of sibling slices meet in autodiff's sum, which folds
-  // to one concat (see ConcatOp::fold and passes/Autodiff.cpp).
+  // Zeros stand beside the slice; gradients of sibling slices meet in autodiff's sum.
   auto wide = cast<RankedTensorType>(getInput().getType());
   auto narrow = cast<RankedTensorType>(getType());
   int64_t dimension = dimensionOf(wide, getRows());

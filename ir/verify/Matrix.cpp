@@ -14,8 +14,8 @@ LogicalResult MatmulOp::verify() {
   if (!isFloat8 || elementTypeOf(getRhs()).getIntOrFloatBitWidth() != 8)
     if (failed(expectSameElementType(*this, "rhs", getRhs(), "lhs", getLhs())))
       return failure();
-  if (isFloat8 != (getLhsScale() != nullptr))
-    return emitOpError("expected scales with operands of fp8 and with no others, lhs being of ")
+  if (isFloat8 != (getLhsScale() != nullptr) || isFloat8 != (getRhsScale() != nullptr))
+    return emitOpError("expected two scales with operands of fp8 and with no others, lhs being of ")
            << elementTypeOf(getLhs());
   ArrayRef<int64_t> batches = lhs.drop_back(2);
   if (batches != rhs.drop_back(2))

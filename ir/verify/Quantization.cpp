@@ -20,5 +20,7 @@ LogicalResult QuantizeOp::verify() {
 LogicalResult FakeQuantizeOp::verify() {
   if (failed(expectFloat8(*this, getFormat())))
     return failure();
+  if ((getRecord() != nullptr) != (getAmax() != nullptr))
+    return emitOpError("expected a record and a magnitude together, or neither");
   return expectShape(*this, "result", getResult(), shapeOf(getInput()));
 }

@@ -1,6 +1,8 @@
 // See ForwardGraph.h.
 #include "passes/recompute/ForwardGraph.h"
 
+#include "passes/LowCopies.h"
+
 #include "llvm/Support/raw_ostream.h"
 
 #include <map>
@@ -24,12 +26,7 @@ bool isPersistent(Value value) {
   Operation *op = value.getDefiningOp();
   if (!op || op->hasTrait<OpTrait::ConstantLike>() || getElementTypeOrSelf(value).isInteger())
     return true;
-  auto isOfParameters = [](Value operand) {
-    Operation *maker = operand.getDefiningOp();
-    return nn::isParameter(operand) ||
-           (maker && !maker->hasTrait<OpTrait::ConstantLike>() && isPersistent(operand));
-  };
-  return op->getNumOperands() > 0 && llvm::all_of(op->getOperands(), isOfParameters);
+  return makesLowCopy(op, nn::isParameter);
 }
 
 bool isStatistic(Value value) {

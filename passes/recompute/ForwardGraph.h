@@ -52,9 +52,9 @@ private:
 
 /// The value whose memory a view shows; the value itself where it is no view of one value.
 mlir::Value baseOf(mlir::Value value);
-/// Whether the value is there for the whole step: an argument, a constant, made of parameters alone
-/// (a low copy, which becomes state of its own), or integers (positions of tokens, made of the
-/// inputs and read by every layer).
+/// Whether the value is there for the whole step: an argument, a constant, a low copy of a
+/// parameter (which becomes state of its own), or integers (positions of tokens, made of the inputs
+/// and read by every layer).
 bool isPersistent(mlir::Value value);
 /// Whether it costs next to nothing to keep: a statistic of something larger.
 bool isStatistic(mlir::Value value);

@@ -89,7 +89,7 @@ func.func @narrow_tf32(%x: tensor<8x64xbf16>, %w: tensor<64x96xbf16>) {
 // -----
 
 func.func @float8_without_scales(%x: tensor<8x64xf8E5M2>, %w: tensor<64x96xf8E4M3FN>) {
-  // expected-error@+1 {{'nn.matmul' op expected scales with operands of fp8 and with no others, lhs being of 'f8E5M2'}}
+  // expected-error@+1 {{'nn.matmul' op expected two scales with operands of fp8 and with no others, lhs being of 'f8E5M2'}}
   %0 = nn.matmul %x, %w : tensor<8x64xf8E5M2>, tensor<64x96xf8E4M3FN> -> tensor<8x96xf32>
   return
 }
@@ -97,7 +97,7 @@ func.func @float8_without_scales(%x: tensor<8x64xf8E5M2>, %w: tensor<64x96xf8E4M
 // -----
 
 func.func @scales_of_bf16(%x: tensor<8x64xbf16>, %w: tensor<64x96xbf16>, %s: tensor<f32>) {
-  // expected-error@+1 {{'nn.matmul' op expected scales with operands of fp8 and with no others, lhs being of 'bf16'}}
+  // expected-error@+1 {{'nn.matmul' op expected two scales with operands of fp8 and with no others, lhs being of 'bf16'}}
   %0 = nn.matmul %x, %w scales %s, %s : tensor<8x64xbf16>, tensor<64x96xbf16> -> tensor<8x96xf32>
   return
 }
@@ -107,5 +107,13 @@ func.func @scales_of_bf16(%x: tensor<8x64xbf16>, %w: tensor<64x96xbf16>, %s: ten
 func.func @one_float8(%x: tensor<8x64xf8E5M2>, %w: tensor<64x96xbf16>, %s: tensor<f32>) {
   // expected-error@+1 {{'nn.matmul' op expected rhs to have the element type of lhs, 'f8E5M2', got: 'bf16'}}
   %0 = nn.matmul %x, %w scales %s, %s : tensor<8x64xf8E5M2>, tensor<64x96xbf16> -> tensor<8x96xf32>
+  return
+}
+
+// -----
+
+func.func @one_scale(%x: tensor<8x64xbf16>, %w: tensor<64x96xbf16>, %s: tensor<f32>) {
+  // expected-error@+1 {{'nn.matmul' op expected two scales with operands of fp8 and with no others, lhs being of 'bf16'}}
+  %0 = "nn.matmul"(%x, %w, %s) <{operandSegmentSizes = array<i32: 1, 1, 0, 0, 1>}> : (tensor<8x64xbf16>, tensor<64x96xbf16>, tensor<f32>) -> tensor<8x96xf32>
   return
 }

@@ -53,3 +53,11 @@ func.func @row_amax_shape(%x: tensor<8x64xf32>) {
   %0 = nn.row_amax %x : tensor<8x64xf32> -> tensor<4x1xf32>
   return
 }
+
+// -----
+
+func.func @record_without_magnitude(%x: tensor<8x64xf32>, %s: tensor<f32>) {
+  // expected-error@+1 {{'nn.fake_quantize' op expected a record and a magnitude together, or neither}}
+  %0 = "nn.fake_quantize"(%x, %s, %s) <{format = f8E4M3FN, operandSegmentSizes = array<i32: 1, 1, 1, 0>}> : (tensor<8x64xf32>, tensor<f32>, tensor<f32>) -> tensor<8x64xf32>
+  return
+}

@@ -194,16 +194,14 @@ Failure Compiler::import() {
   return checkLossChunk();
 }
 
-/// Each chunk is a few commands of the step: too small ones would take the compiler for ever.
 Failure Compiler::checkLossChunk() const {
-  constexpr int64_t mostChunks = 1024;
   int64_t rows = request.passes.lossChunk, tokens = model.info.microBatch * model.info.seq;
-  int64_t least = llvm::divideCeilSigned(tokens, mostChunks);
+  int64_t least = llvm::divideCeilSigned(tokens, mostLossChunks);
   if (rows <= 0 || rows >= least)
     return {};
   return {Exit::userError, "--loss-chunk " + std::to_string(rows) + " cuts the " +
                                std::to_string(tokens) + " tokens of a microbatch into more than " +
-                               std::to_string(mostChunks) + " chunks; give " +
+                               std::to_string(mostLossChunks) + " chunks; give " +
                                std::to_string(least) + " or more"};
 }
 
