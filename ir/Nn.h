@@ -76,6 +76,8 @@ Float8Range rangeOf(mlir::Type format);
 
 /// Largest magnitude of each row of `value`.
 mlir::Value rowAmax(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value value);
+/// The largest of some magnitudes, a scalar: `amax` itself where it is one.
+mlir::Value largestOf(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value amax);
 
 /// Whether the value is an argument of a function that is a parameter of the model.
 bool isParameter(mlir::Value value);

@@ -1,8 +1,6 @@
 // See AmaxHistories.h.
 #include "passes/AmaxHistories.h"
 
-#include "ir/Amax.h"
-
 using namespace mlir;
 using namespace gradc::nn;
 

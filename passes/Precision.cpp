@@ -1,6 +1,6 @@
 // Gives the ops of the forward graph the types that a precision mode computes in.
-#include "ir/Amax.h"
 #include "ir/Explanation.h"
+#include "ir/Nn.h"
 #include "passes/Passes.h"
 #include "passes/Quantization.h"
 

@@ -11,10 +11,12 @@
 // Packing and the tiles are functions that all products of a module share; what is printed for one
 // product is a handful of calls.
 //
+// What is multiplied next is packed between the tiles (GemmAhead.h): its lines have come by then.
+//
 // Narrow operands are widened as they are packed, and multiplied by their scale where they have
-// one. Between two slices the sums wait in C; a C that is narrower than f32 cannot hold them, so
-// they wait in f32 on the task's stack, and each is rounded once, to nearest even, behind the last
-// slice.
+// one; two of bf16 stay bf16, in pairs, on a target with their dot product. Between two slices the
+// sums wait in C; a C that is narrower than f32 cannot hold them, so they wait in f32 on the task's
+// stack, and each is rounded once, to nearest even, behind the last slice.
 //
 // Every element of C is the sum over the slices, in order, of sums over a slice's depth in order:
 // the same bits for any order of the tasks and any number of threads. So is a C of four rows or

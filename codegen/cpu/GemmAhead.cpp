@@ -56,8 +56,6 @@ void FetchedLines::fetch(KernelBuilder &k, Value low, Value high) const {
 
 namespace {
 constexpr int64_t paceUnit = 1 << 16;
-
-Value ceilDiv(KernelBuilder &k, Value x, int64_t y) { return k.divide(k.add(x, y - 1), y); }
 } // namespace
 
 NextPanels::NextPanels(KernelBuilder &k, const PackArguments &source, Value to, int64_t width,
@@ -67,7 +65,7 @@ NextPanels::NextPanels(KernelBuilder &k, const PackArguments &source, Value to, 
   auto ofKind = [&](Value panel, Value steps) { return k.select(source.transposed, panel, steps); };
   int64_t steps = k.lanes() * stepsTogether(pairs);
   stride = panelStride(k, width, paddedDepth(k, source.depth, pairs));
-  items = ofKind(ceilDiv(k, source.count, width), ceilDiv(k, source.depth, steps));
+  items = ofKind(k.ceilDivide(source.count, width), k.ceilDivide(source.depth, steps));
   itemLines = ofKind(k.index(width), k.index(steps));
   itemStride = ofKind(stride, k.index(k.lanes() * width));
   pace = arith::DivUIOp::create(k.builder(), k.location(), k.mul(items, paceUnit), tiles);

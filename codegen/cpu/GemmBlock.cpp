@@ -121,10 +121,9 @@ FetchedLines BlockEmitter::nextPanel(Value column, Value panel) {
 }
 
 void BlockEmitter::emit() {
-  auto tilesOf = [&](Value size, int64_t unit) { return k.divide(k.add(size, unit - 1), unit); };
-  Value rowTiles = tilesOf(rows, tile.rows);
+  Value rowTiles = k.ceilDivide(rows, tile.rows);
   NextPanels ahead(k, nextSourceA, nextA, tile.rows, tile.pairs,
-                   k.mul(rowTiles, tilesOf(columns, tileColumns)));
+                   k.mul(rowTiles, k.ceilDivide(columns, tileColumns)));
   Value panelStrideA = panelStride(k, tile.rows, depth);
   auto divide = [&](Value x, Value y) -> Value {
     return arith::DivUIOp::create(k.builder(), k.location(), x, y);

@@ -57,7 +57,8 @@ public:
   Value sub(Value x, int64_t y) { return y == 0 ? x : sub(x, index(y)); }
   Value mul(Value x, Value y);
   Value mul(Value x, int64_t y) { return y == 1 ? x : mul(x, index(y)); }
-  Value divide(Value x, int64_t y);    ///< of a number that is not negative
+  Value divide(Value x, int64_t y); ///< of a number that is not negative
+  Value ceilDivide(Value x, int64_t y) { return divide(add(x, y - 1), y); } ///< likewise
   Value remainder(Value x, int64_t y); ///< of a number that is not negative
   Value roundDown(Value x, int64_t to) { return mul(divide(x, to), to); }
   Value roundUp(Value x, int64_t to) { return roundDown(add(x, to - 1), to); }

@@ -1,5 +1,5 @@
 // Fp8 with a scale a tensor: row bodies and backwards.
-#include "ir/Amax.h"
+#include "ir/Nn.h"
 
 using namespace mlir;
 using namespace gradc;

@@ -64,23 +64,6 @@ def gpt2(**changes):
     return GPT2Config(**(keys | changes))
 
 
-def llama(**changes):
-    keys = dict(
-        vocab_size=101,
-        hidden_size=64,
-        intermediate_size=112,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        num_key_value_heads=2,
-        max_position_embeddings=64,
-        rms_norm_eps=1e-5,
-        tie_word_embeddings=False,
-        bos_token_id=0,
-        eos_token_id=0,
-    )
-    return LlamaConfig(**(keys | changes))
-
-
 def small(kind, **changes):
     """A config of Llama's graph, half as wide as tiny-llama."""
     keys = dict(
@@ -97,6 +80,11 @@ def small(kind, **changes):
         eos_token_id=0,
     )
     return kind(**(keys | changes))
+
+
+def llama(**changes):
+    wide = dict(vocab_size=101, hidden_size=64, intermediate_size=112)
+    return small(LlamaConfig, **(wide | changes))
 
 
 # Tokens that end documents, as often as a document has this many tokens on average.
