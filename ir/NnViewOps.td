@@ -49,6 +49,7 @@ def Nn_ConcatOp : Nn_ViewOp<"concat"> {
   let assemblyFormat = "$inputs (`rows` $rows^)? attr-dict `:` type($inputs) `to` type($result)";
   let hasVerifier = 1;
   let hasFolder = 1;
+  let hasCanonicalizer = 1;
 }
 
 def Nn_TransposeOp : Nn_ViewOp<"transpose"> {

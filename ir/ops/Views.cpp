@@ -1,6 +1,9 @@
 // Views: backwards, folders, and their part in fusion.
 #include "ir/Nn.h"
 
+#include "mlir/IR/Matchers.h"
+#include "mlir/IR/PatternMatch.h"
+
 using namespace mlir;
 using namespace gradc;
 using namespace gradc::nn;
@@ -80,6 +83,76 @@ void ConcatOp::buildBackward(OpBuilder &builder, ArrayRef<Value> grads,
 
 OpFoldResult ConcatOp::fold(FoldAdaptor) {
   return getInputs().size() == 1 ? OpFoldResult(getInputs()[0]) : OpFoldResult();
+}
+
+namespace {
+/// Inputs of a concat that are taken away from the front; zeros in parts, too.
+class Segments {
+public:
+  explicit Segments(ConcatOp op) : left(op.getInputs()), rows(op.getRows()) {}
+
+  bool empty() const { return left.empty(); }
+  Value front() const { return left.front(); }
+  bool isZero() const {
+    DenseElementsAttr elements;
+    return matchPattern(front(), m_Constant(&elements)) && elements.isSplat() &&
+           elements.getSplatValue<APFloat>().isZero();
+  }
+  /// Of the front, along the dimension that is joined.
+  int64_t size() const {
+    auto type = cast<RankedTensorType>(front().getType());
+    return type.getDimSize(dimensionOf(type, rows)) - taken;
+  }
+  void take(int64_t count) {
+    taken += count;
+    if (size() == 0) {
+      taken = 0;
+      left = left.drop_front();
+    }
+  }
+
+private:
+  OperandRange left;
+  bool rows;
+  int64_t taken = 0; ///< of the front
+};
+
+/// Sums of concats each of which is zero where the other is not are one concat: the gradients of
+/// slices then need neither zeros nor sums.
+struct JoinPaddedSums : OpRewritePattern<AddOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(AddOp op, PatternRewriter &rewriter) const override {
+    auto left = op.getLhs().getDefiningOp<ConcatOp>();
+    auto right = op.getRhs().getDefiningOp<ConcatOp>();
+    if (!left || !right || left.getType() != right.getType() || left.getRows() != right.getRows())
+      return rewriter.notifyMatchFailure(op, "no sum of two like concats");
+    SmallVector<Value> parts;
+    for (Segments x(left), y(right); !x.empty();) {
+      if (!y.isZero())
+        std::swap(x, y); // all of x's front is a part, but zeros, of which some may be
+      int64_t count = x.isZero() ? std::min(x.size(), y.size()) : x.size();
+      if (!y.isZero() || y.size() < count)
+        return rewriter.notifyMatchFailure(op, "parts that overlap");
+      parts.push_back(x.isZero() ? zeros(rewriter, op, count, left.getRows()) : x.front());
+      x.take(count);
+      y.take(count);
+    }
+    rewriter.replaceOpWithNewOp<ConcatOp>(op, op.getType(), parts, left.getRows());
+    return success();
+  }
+
+private:
+  static Value zeros(PatternRewriter &rewriter, AddOp op, int64_t count, bool rows) {
+    auto type = cast<RankedTensorType>(op.getType());
+    SmallVector<int64_t> shape(type.getShape());
+    shape[dimensionOf(type, rows)] = count;
+    return splat(rewriter, op.getLoc(), RankedTensorType::get(shape, type.getElementType()), 0);
+  }
+};
+} // namespace
+
+void ConcatOp::getCanonicalizationPatterns(RewritePatternSet &patterns, MLIRContext *context) {
+  patterns.add<JoinPaddedSums>(context);
 }
 
 void TransposeOp::buildBackward(OpBuilder &builder, ArrayRef<Value> grads,

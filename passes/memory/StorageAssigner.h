@@ -55,9 +55,12 @@ private:
   /// A result that only a concat of this block uses is written into the concat's buffer.
   std::optional<Storage> partOfConcat(nn::FusionOpInterface fusion, mlir::OpResult result,
                                       int64_t at);
-  /// The storage of an operand that dies here and that the op may overwrite.
+  /// The storage of an operand that dies here and that the op may overwrite: the slot that the
+  /// result returns to, where there is one.
   std::optional<Storage> takeOver(Command &command, nn::FusionOpInterface fusion,
                                   mlir::OpResult result, int64_t at);
+  bool isFreeFor(Command &command, nn::FusionOpInterface fusion, unsigned operand,
+                 mlir::OpResult result, int64_t at);
   bool mayOverwrite(Command &command, nn::FusionOpInterface fusion, unsigned operand,
                     mlir::OpResult result);
   bool returnsTo(mlir::OpResult result, int32_t buffer);

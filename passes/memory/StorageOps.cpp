@@ -164,22 +164,33 @@ std::optional<Storage> StorageAssigner::partOfConcat(FusionOpInterface fusion, O
 
 std::optional<Storage> StorageAssigner::takeOver(Command &command, FusionOpInterface fusion,
                                                  OpResult result, int64_t at) {
+  std::optional<Storage> inArena;
   for (unsigned i = 0; i < result.getOwner()->getNumOperands(); ++i) {
     const Storage &storage = command.operands[i];
-    Value operand = result.getOwner()->getOperand(i);
-    if (storage.buffer < 0 || byteSize(operand.getType()) != byteSize(result.getType()) ||
-        storage.rowStride || storage.offset || storage.loopStride ||
-        llvm::is_contained(command.results, storage) ||
-        llvm::count(command.operands, storage) != 1 || !mayOverwrite(command, fusion, i, result))
+    if (!isFreeFor(command, fusion, i, result, at))
       continue;
-    const MemoryBuffer &buffer = out.buffers[storage.buffer];
-    bool ownSlot = buffer.space == Space::state && returnsTo(result, storage.buffer);
-    if ((buffer.space != Space::arena && !ownSlot) || buffer.size != byteSize(result.getType()) ||
-        !allDeadAfter(storage.buffer, at))
-      continue;
-    return storage;
+    // What returns to a slot is written there, or a copy would have to follow.
+    if (out.buffers[storage.buffer].space == Space::state)
+      return storage;
+    if (!inArena)
+      inArena = storage;
   }
-  return std::nullopt;
+  return inArena;
+}
+
+bool StorageAssigner::isFreeFor(Command &command, FusionOpInterface fusion, unsigned index,
+                                OpResult result, int64_t at) {
+  const Storage &storage = command.operands[index];
+  Value operand = result.getOwner()->getOperand(index);
+  if (storage.buffer < 0 || byteSize(operand.getType()) != byteSize(result.getType()) ||
+      storage.rowStride || storage.offset || storage.loopStride ||
+      llvm::is_contained(command.results, storage) || llvm::count(command.operands, storage) != 1 ||
+      !mayOverwrite(command, fusion, index, result))
+    return false;
+  const MemoryBuffer &buffer = out.buffers[storage.buffer];
+  bool ownSlot = buffer.space == Space::state && returnsTo(result, storage.buffer);
+  return (buffer.space == Space::arena || ownSlot) && buffer.size == byteSize(result.getType()) &&
+         allDeadAfter(storage.buffer, at);
 }
 
 bool StorageAssigner::mayOverwrite(Command &command, FusionOpInterface fusion, unsigned operand,
