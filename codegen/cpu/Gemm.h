@@ -54,13 +54,15 @@ struct GemmSpec {
   /// A and B are multiplied by a number each, an f32 in memory; of fp8 alone, where powers of two
   /// round nothing.
   bool scaled = false;
+  /// Threads that the tasks are cut for; no bit of C depends on it.
+  int64_t threads = 1;
   bool operator==(const GemmSpec &) const = default;
 };
 
 /// Empty, or what is wrong with the spec: its sizes, strides or types.
 std::string verify(const GemmSpec &spec);
 
-/// Tasks of the kernel; a function of the spec alone, the same for every target.
+/// Tasks of the kernel; a function of the spec alone, the same for every instruction set.
 int64_t gemmTaskCount(const GemmSpec &spec);
 
 /// Buffers: A, B, where `scaled` the scales of both, and C, each aligned to its elements; C

@@ -5,7 +5,6 @@
 #include "llvm/Support/FormatVariadic.h"
 
 #include <algorithm>
-#include <iterator>
 
 namespace gradc::codegen {
 
@@ -26,15 +25,16 @@ constexpr int64_t mostColumns = 768;
 /// Bounds the sums that a task holds on the stack: with both packed operands under 2 MiB.
 constexpr int64_t mostHeldSums = 224 * 1024;
 
-/// Tasks are as many as keep some threads busy and, of a large C, as are of this size; none is
-/// worth less work than this.
-constexpr double enoughTasks = 8, mostTasks = 64;
+/// Tasks are as many as keep the threads busy and, of a large C, as are of this size, up to some
+/// a thread; none is worth less work than this.
+constexpr double mostTasksOfThread = 16;
 constexpr double taskElements = 512 * 576, leastTaskFlops = 2e6;
 
 int64_t wantedTasks(const GemmSpec &spec) {
   double elements = double(spec.m) * double(spec.n) * double(spec.batch);
   double useful = std::max(1.0, 2.0 * elements * double(spec.k) / leastTaskFlops);
-  double wanted = std::clamp(elements / taskElements, enoughTasks, mostTasks);
+  auto threads = static_cast<double>(spec.threads);
+  double wanted = std::clamp(elements / taskElements, threads, mostTasksOfThread * threads);
   return ceilDiv(int64_t(std::min(useful, wanted)), spec.batch);
 }
 
@@ -74,7 +74,7 @@ std::string verify(const GemmSpec &s) {
 bool holdsSums(const GemmSpec &s) { return s.c.dtype != row::Dtype::f32 && s.k > mostDepth; }
 
 /// What a cut costs, as a share of the product itself.
-static double costOf(const GemmTiling &cut, int64_t batch, int64_t wanted) {
+static double costOf(const GemmTiling &cut, const GemmSpec &spec, int64_t wanted) {
   // Every element of A is packed once for each part of the columns, every element of B for each
   // part of the rows; packing one takes as long as about eight of its products.
   double cost = 8.0 / double(cut.rows) + 8.0 / double(cut.columns);
@@ -82,12 +82,8 @@ static double costOf(const GemmTiling &cut, int64_t batch, int64_t wanted) {
   int64_t tasks = cut.rowParts * cut.columnParts;
   cost += double(std::max<int64_t>(0, wanted - tasks));
   // So do threads that have no task in the last round.
-  constexpr int64_t threadCounts[] = {2, 4, 8};
-  for (int64_t threads : threadCounts) {
-    int64_t turns = roundUp(tasks * batch, threads);
-    cost += (double(turns) / double(tasks * batch) - 1) / std::size(threadCounts);
-  }
-  return cost;
+  int64_t all = tasks * spec.batch;
+  return cost + double(roundUp(all, spec.threads)) / double(all) - 1;
 }
 
 GemmTiling gemmTiling(const GemmSpec &s, int64_t stepsTogether) {
@@ -104,7 +100,7 @@ GemmTiling gemmTiling(const GemmSpec &s, int64_t stepsTogether) {
       if (holdsSums(s) && rows * columns > mostHeldSums)
         continue;
       GemmTiling cut{rows, columns, ceilDiv(s.m, rows), ceilDiv(s.n, columns), 0, 0};
-      double cost = costOf(cut, s.batch, wanted);
+      double cost = costOf(cut, s, wanted);
       if (best.rows == 0 || cost < bestCost) {
         best = cut;
         bestCost = cost;

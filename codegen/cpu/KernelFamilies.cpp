@@ -34,7 +34,7 @@ row::Dtype dtypeOf(Value value) { return nn::rowDtype(getElementTypeOrSelf(value
 //===-- clusters
 //---------------------------------------------------------------------------------===//
 
-KernelGeometry fusedGeometry(nn::FusedOp op, ArrayRef<int64_t> strides) {
+KernelGeometry fusedGeometry(nn::FusedOp op, ArrayRef<int64_t> strides, const CpuTarget &) {
   nn::ClusterProgram cluster = nn::buildClusterProgram(op, strides);
   return {cluster.extent, row::taskCount(cluster.program, cluster.extent)};
 }
@@ -46,15 +46,15 @@ void emitFused(nn::FusedOp op, Emission &to) {
 //===-- sums
 //-------------------------------------------------------------------------------------===//
 
-KernelGeometry foldRowsGeometry(nn::FoldRowsOp op, ArrayRef<int64_t>) {
+KernelGeometry foldRowsGeometry(nn::FoldRowsOp op, ArrayRef<int64_t>, const CpuTarget &) {
   return {rows(op.getInput()), ceilDiv(columns(op.getInput()), foldColumnsPerTask)};
 }
 void emitFoldRowsOp(nn::FoldRowsOp op, Emission &to) {
   emitFoldRows(to.builder, to.module, to.name, columns(op.getInput()), to.target);
 }
-KernelGeometry sumGeometry(nn::SumOp op, ArrayRef<int64_t>) { return {elements(op.getInput()), 1}; }
+KernelGeometry sumGeometry(nn::SumOp op, ArrayRef<int64_t>, const CpuTarget &) { return {elements(op.getInput()), 1}; }
 void emitSum(nn::SumOp, Emission &to) { emitFoldAll(to.builder, to.module, to.name, to.target); }
-KernelGeometry squareSumsGeometry(nn::SquareSumsOp op, ArrayRef<int64_t>) {
+KernelGeometry squareSumsGeometry(nn::SquareSumsOp op, ArrayRef<int64_t>, const CpuTarget &) {
   return {elements(op.getInput()), elements(op.getResult())};
 }
 void emitSquareSums(nn::SquareSumsOp, Emission &to) {
@@ -63,7 +63,7 @@ void emitSquareSums(nn::SquareSumsOp, Emission &to) {
 
 //===-- matrix products
 
-GemmSpec specOf(nn::MatmulOp op, ArrayRef<int64_t> strides) {
+GemmSpec specOf(nn::MatmulOp op, ArrayRef<int64_t> strides, const CpuTarget &target) {
   auto matrix = [](Value value, int64_t stride, bool transposed) -> GemmSpec::Matrix {
     int64_t perRow = stride ? stride : columns(value);
     ArrayRef<int64_t> shape = cast<RankedTensorType>(value.getType()).getShape();
@@ -85,14 +85,15 @@ GemmSpec specOf(nn::MatmulOp op, ArrayRef<int64_t> strides) {
   spec.accumulate = op.getAccumulator() != nullptr;
   spec.roundInputs = op.getTf32() ? InputRounding::tf32 : InputRounding::none;
   spec.scaled = op.getLhsScale() != nullptr;
+  spec.threads = target.threads;
   return spec;
 }
-KernelGeometry matmulGeometry(nn::MatmulOp op, ArrayRef<int64_t> strides) {
-  GemmSpec spec = specOf(op, strides);
+KernelGeometry matmulGeometry(nn::MatmulOp op, ArrayRef<int64_t> strides, const CpuTarget &target) {
+  GemmSpec spec = specOf(op, strides, target);
   return {spec.m, gemmTaskCount(spec)};
 }
 void emitMatmul(nn::MatmulOp op, Emission &to) {
-  emitGemm(to.module, to.name, specOf(op, to.strides), to.target);
+  emitGemm(to.module, to.name, specOf(op, to.strides, to.target), to.target);
 }
 
 //===-- attention
@@ -127,7 +128,7 @@ AttentionSpec specOf(nn::AttentionOp op, ArrayRef<int64_t> strides) {
   spec.o = headStrides(spec, op.getResult(), strides[op->getNumOperands()]);
   return spec;
 }
-KernelGeometry attentionGeometry(nn::AttentionOp op, ArrayRef<int64_t> strides) {
+KernelGeometry attentionGeometry(nn::AttentionOp op, ArrayRef<int64_t> strides, const CpuTarget &) {
   return {rows(op.getQuery()), attentionForwardTaskCount(specOf(op, strides))};
 }
 void emitAttention(nn::AttentionOp op, Emission &to) {
@@ -147,7 +148,7 @@ AttentionSpec specOf(nn::AttentionGradOp op, ArrayRef<int64_t> strides) {
   spec.dv = headStrides(spec, op.getValueGradient(), strides[results + 2]);
   return spec;
 }
-KernelGeometry attentionGradGeometry(nn::AttentionGradOp op, ArrayRef<int64_t> strides) {
+KernelGeometry attentionGradGeometry(nn::AttentionGradOp op, ArrayRef<int64_t> strides, const CpuTarget &) {
   return {rows(op.getQuery()), attentionBackwardTaskCount(specOf(op, strides))};
 }
 void emitAttentionGrad(nn::AttentionGradOp op, Emission &to) {
@@ -173,7 +174,7 @@ RopeSpec specOf(nn::RopeOp op, ArrayRef<int64_t> strides) {
   spec.positions = op.getPositions() != nullptr;
   return spec;
 }
-KernelGeometry ropeGeometry(nn::RopeOp op, ArrayRef<int64_t> strides) {
+KernelGeometry ropeGeometry(nn::RopeOp op, ArrayRef<int64_t> strides, const CpuTarget &) {
   int64_t tokens = rows(op.getInput());
   return {tokens, taskCount(specOf(op, strides), tokens)};
 }
@@ -184,7 +185,7 @@ void emitRopeOp(nn::RopeOp op, Emission &to) {
 DocumentsSpec specOf(nn::DocumentsOp op) {
   return {static_cast<int64_t>(op.getSeq()), static_cast<int32_t>(op.getSeparator())};
 }
-KernelGeometry documentsGeometry(nn::DocumentsOp op, ArrayRef<int64_t>) {
+KernelGeometry documentsGeometry(nn::DocumentsOp op, ArrayRef<int64_t>, const CpuTarget &) {
   int64_t tokens = elements(op.getTokens());
   return {tokens, taskCount(specOf(op), tokens)};
 }
@@ -196,7 +197,7 @@ EmbeddingSpec specOf(nn::EmbeddingOp op) {
   return {rows(op.getTable()), columns(op.getTable()), dtypeOf(op.getTable()),
           dtypeOf(op.getResult())};
 }
-KernelGeometry embeddingGeometry(nn::EmbeddingOp op, ArrayRef<int64_t>) {
+KernelGeometry embeddingGeometry(nn::EmbeddingOp op, ArrayRef<int64_t>, const CpuTarget &) {
   int64_t tokens = elements(op.getIndices());
   return {tokens, taskCount(specOf(op), tokens)};
 }
@@ -208,7 +209,7 @@ EmbeddingGradientSpec specOf(nn::EmbeddingGradOp op) {
   return {rows(op.getResult()), columns(op.getResult()), op.getAccumulator() != nullptr,
           dtypeOf(op.getGradient())};
 }
-KernelGeometry embeddingGradGeometry(nn::EmbeddingGradOp op, ArrayRef<int64_t>) {
+KernelGeometry embeddingGradGeometry(nn::EmbeddingGradOp op, ArrayRef<int64_t>, const CpuTarget &) {
   int64_t tokens = elements(op.getIndices());
   return {tokens, taskCount(specOf(op), tokens)};
 }
@@ -221,17 +222,18 @@ void emitEmbeddingGradOp(nn::EmbeddingGradOp op, Emission &to) {
 
 struct KernelFamily {
   llvm::StringRef opName;
-  KernelGeometry (*geometry)(Operation *op, ArrayRef<int64_t> strides);
+  KernelGeometry (*geometry)(Operation *op, ArrayRef<int64_t> strides, const CpuTarget &target);
   void (*emit)(Operation *op, Emission &to);
 };
 
-template <typename Op, KernelGeometry (*geometryOf)(Op, ArrayRef<int64_t>),
+template <typename Op, KernelGeometry (*geometryOf)(Op, ArrayRef<int64_t>, const CpuTarget &),
           void (*emitOp)(Op, Emission &)>
 KernelFamily family() {
-  return {
-      Op::getOperationName(),
-      [](Operation *op, ArrayRef<int64_t> strides) { return geometryOf(cast<Op>(op), strides); },
-      [](Operation *op, Emission &to) { emitOp(cast<Op>(op), to); }};
+  return {Op::getOperationName(),
+          [](Operation *op, ArrayRef<int64_t> strides, const CpuTarget &target) {
+            return geometryOf(cast<Op>(op), strides, target);
+          },
+          [](Operation *op, Emission &to) { emitOp(cast<Op>(op), to); }};
 }
 
 const KernelFamily *findFamily(Operation *op) {
@@ -261,7 +263,7 @@ llvm::FailureOr<KernelGeometry> CpuKernelLibrary::geometry(Operation *op,
   const KernelFamily *family = findFamily(op);
   if (!family)
     return op->emitOpError("expected an op that the CPU target has a kernel for");
-  return family->geometry(op, rowStrides);
+  return family->geometry(op, rowStrides, target);
 }
 
 bool CpuKernelLibrary::emitsProduct(Operation *product) const {

@@ -13,7 +13,8 @@ enum class Products { generated, library };
 
 class CpuKernelLibrary final : public KernelLibrary {
 public:
-  explicit CpuKernelLibrary(Products products = Products::generated) : products(products) {}
+  explicit CpuKernelLibrary(CpuTarget target, Products products = Products::generated)
+      : target(std::move(target)), products(products) {}
   /// The library is given products of f32 alone.
   bool emitsProduct(mlir::Operation *product) const override;
   llvm::FailureOr<KernelGeometry> geometry(mlir::Operation *op,
@@ -21,6 +22,7 @@ public:
   int64_t gemmWorkspaceBytes(int64_t m, int64_t n, int64_t k) const override;
 
 private:
+  CpuTarget target;
   Products products;
 };
 

@@ -15,6 +15,9 @@ struct CpuTarget {
   /// Products of bf16 sum up two steps of the depth at a time, by the instruction where there is
   /// one, else by two multiply-adds.
   bool pairsBf16 = false;
+  /// Threads that products are cut for. Any number runs them, with the same bits: fewer pack more
+  /// than they need to, more leave some idle.
+  int64_t threads = 1;
 
   int64_t f32Lanes() const { return vectorBits / 32; }
 

@@ -60,7 +60,7 @@ private:
   Failure diagnosed(Exit code, const std::string &fallback);
 
   CompileRequest request;
-  codegen::CpuTarget target = codegen::CpuTarget::host();
+  codegen::CpuTarget target;
   codegen::CpuKernelLibrary library;
   std::unique_ptr<mlir::MLIRContext> context;
   ImportedModel model;
