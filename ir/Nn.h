@@ -26,6 +26,11 @@ enum class PrecisionClass { low, full, follow };
 /// The part an op plays when kernels are formed; see FusionOpInterface.
 enum class FusionRole { row, library, kernel, view, constant };
 
+/// Values from `low` to `high`, which integers exclude.
+struct Interval {
+  double low, high;
+};
+
 /// Rows and columns that a row op runs over.
 struct RowSpace {
   int64_t rows = 0;

@@ -68,6 +68,7 @@ defvar Row = DeclareOpInterfaceMethods<RowOpInterface>;
 defvar Fusion = FusionOpInterface;
 defvar Cost = CostOpInterface;
 defvar Differentiable = DeclareOpInterfaceMethods<DifferentiableOpInterface>;
+defvar Ranged = DeclareOpInterfaceMethods<OperandRangeOpInterface>;
 defvar Precision = PrecisionOpInterface;
 defvar StaysFull = DeclareOpInterfaceMethods<PrecisionOpInterface, ["getPrecisionClass"]>;
 defvar RunsLow = DeclareOpInterfaceMethods<PrecisionOpInterface, ["getPrecisionClass"]>;

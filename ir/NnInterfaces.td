@@ -21,6 +21,18 @@ def EvaluateOpInterface : OpInterface<"EvaluateOpInterface"> {
   ];
 }
 
+def OperandRangeOpInterface : OpInterface<"OperandRangeOpInterface"> {
+  let cppNamespace = "::gradc::nn";
+  let description = [{
+    The op accepts, or makes sense of, some values of an operand only: indices of a table's rows, a
+    divisor that is not near 0. Random arguments (ir/Interpreter.h) keep to it.
+  }];
+  let methods = [
+    InterfaceMethod<"What it asks of the elements of an operand; none: nothing.",
+      "::std::optional<::gradc::nn::Interval>", "getOperandRange", (ins "unsigned":$operand)>,
+  ];
+}
+
 def DifferentiableOpInterface : OpInterface<"DifferentiableOpInterface"> {
   let cppNamespace = "::gradc::nn";
   let description = [{
@@ -52,12 +64,32 @@ def PrecisionOpInterface : OpInterface<"PrecisionOpInterface"> {
       "void", "roundInputs", (ins), [{}], [{ return; }]>,
     InterfaceMethod<"Whether an op of class `low` gives fp32 all the same.",
       "bool", "givesFull", (ins), [{}], [{ return false; }]>,
+    InterfaceMethod<"Whether the op, which sums in fp32, may give this result so instead of rounding it.",
+      "bool", "mayGiveFull", (ins "unsigned":$result), [{}], [{ return false; }]>,
     InterfaceMethod<"Whether the op can read its operands as fp8 numbers with scales.",
       "bool", "takesFloat8", (ins), [{}], [{ return false; }]>,
     InterfaceMethod<"Makes an op that takes them read fp8 operands: `values` for its own, in order, "
                     "and a scale for each.",
       "void", "readQuantized", (ins "::mlir::ValueRange":$values, "::mlir::ValueRange":$scales),
       [{}], [{ return; }]>,
+  ];
+}
+
+def LowCopyOpInterface : OpInterface<"LowCopyOpInterface"> {
+  let cppNamespace = "::gradc::nn";
+  let description = [{
+    The op makes a copy of one value in a narrow type, or is on the way to one: a cast; the
+    magnitudes, the scale and the numbers of fp8. A parameter's copies are kept and made again only
+    when it changes.
+  }];
+  let methods = [
+    InterfaceMethod<"The value of which alone the result is made; null where there is no such value.",
+      "::mlir::Value", "getOriginal", (ins)>,
+    InterfaceMethod<"What the result is of the copy, if it is worth keeping: its values (an empty name), "
+                    "`fp8` numbers or their `fp8_scale`. None on the way to a copy.",
+      "::std::optional<::llvm::StringRef>", "getCopyPart", (ins), [{}], [{ return ::std::nullopt; }]>,
+    InterfaceMethod<"The fp8 format of numbers and their scale; null of other copies.",
+      "::mlir::Type", "getCopyFormat", (ins), [{}], [{ return {}; }]>,
   ];
 }
 

@@ -3,11 +3,9 @@
 #define GRADC_IR_Nn_LOSS_OPS
 include "ir/NnBase.td"
 
-defvar LossPrecision = DeclareOpInterfaceMethods<PrecisionOpInterface,
-    ["getPrecisionClass", "roundInputs", "givesFull"]>;
-
-def Nn_LinearCrossEntropyOp : Nn_ComputeOp<"linear_cross_entropy", [Differentiable, Fusion,
-    DeclareOpInterfaceMethods<CostOpInterface, ["getFlops", "isModelFlops"]>, LossPrecision]> {
+def Nn_LinearCrossEntropyOp : Nn_ComputeOp<"linear_cross_entropy", [Differentiable, Fusion, Ranged,
+    DeclareOpInterfaceMethods<CostOpInterface, ["getFlops", "isModelFlops"]>,
+    DeclareOpInterfaceMethods<PrecisionOpInterface, ["getPrecisionClass", "roundInputs", "givesFull"]>]> {
   let summary = "Cross-entropy of a matrix product's rows";
   let description = [{
     The loss of nn.cross_entropy on the logits `input · weight`: one value a row, 0 where the target
@@ -38,7 +36,9 @@ def Nn_LinearCrossEntropyOp : Nn_ComputeOp<"linear_cross_entropy", [Differentiab
   let hasCanonicalizer = 1;
 }
 
-def Nn_LinearCrossEntropyGradOp : Nn_ComputeOp<"linear_cross_entropy_grad", [LossPrecision,
+def Nn_LinearCrossEntropyGradOp : Nn_ComputeOp<"linear_cross_entropy_grad", [Ranged,
+    DeclareOpInterfaceMethods<PrecisionOpInterface,
+        ["getPrecisionClass", "roundInputs", "givesFull", "mayGiveFull"]>,
     DeclareOpInterfaceMethods<CostOpInterface, ["getFlops", "isModelFlops"]>,
     DeclareOpInterfaceMethods<FusionOpInterface, ["absorbSum"]>]> {
   let summary = "Gradients of linear_cross_entropy by input and weight, and its loss";
@@ -70,6 +70,5 @@ def Nn_LinearCrossEntropyGradOp : Nn_ComputeOp<"linear_cross_entropy_grad", [Los
     ::gradc::nn::RowSpace getLogitsSpace();
   }];
   let hasVerifier = 1;
-  let hasCanonicalizer = 1;
 }
 #endif

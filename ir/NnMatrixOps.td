@@ -8,7 +8,7 @@ defvar StridedFusion = DeclareOpInterfaceMethods<FusionOpInterface, ["takesRowSt
 
 def Nn_MatmulOp : Nn_ComputeOp<"matmul", [Differentiable, ModelCost, AttrSizedOperandSegments,
     DeclareOpInterfaceMethods<PrecisionOpInterface,
-        ["getPrecisionClass", "roundInputs", "takesFloat8", "readQuantized"]>,
+        ["getPrecisionClass", "roundInputs", "mayGiveFull", "takesFloat8", "readQuantized"]>,
     DeclareOpInterfaceMethods<FusionOpInterface,
         ["getFusionRole", "getInPlaceOperand", "takesRowStride", "absorbSum",
          "getAccumulatorOperand"]>]> {
@@ -50,7 +50,7 @@ def Nn_MatmulOp : Nn_ComputeOp<"matmul", [Differentiable, ModelCost, AttrSizedOp
 }
 
 
-def Nn_AttentionOp : Nn_KernelOp<"attention", [Differentiable, RunsLow, ModelCost, StridedFusion,
+def Nn_AttentionOp : Nn_KernelOp<"attention", [Differentiable, RunsLow, ModelCost, StridedFusion, Ranged,
     AttrSizedOperandSegments, DeclareOpInterfaceMethods<StochasticOpInterface>]> {
   let summary = "Scaled dot-product attention of grouped heads";
   let description = [{
@@ -117,7 +117,7 @@ def Nn_AttentionGradOp : Nn_KernelOp<"attention_grad", [RunsLow, ModelCost, Stri
   let hasVerifier = 1;
 }
 
-def Nn_RopeOp : Nn_KernelOp<"rope", [Differentiable, Precision, Cost,
+def Nn_RopeOp : Nn_KernelOp<"rope", [Differentiable, Precision, Cost, Ranged,
     DeclareOpInterfaceMethods<FusionOpInterface, ["getInPlaceOperand", "takesRowStride"]>,
     AllTypesMatch<["input", "result"]>, AllTypesMatch<["cos", "sin"]>]> {
   let summary = "Rotary position embedding, half-split";
@@ -161,7 +161,7 @@ def Nn_DocumentsOp : Nn_KernelOp<"documents", [Precision, Cost, Fusion,
   let hasVerifier = 1;
 }
 
-def Nn_EmbeddingOp : Nn_KernelOp<"embedding", [Differentiable, Precision, Cost, Fusion]> {
+def Nn_EmbeddingOp : Nn_KernelOp<"embedding", [Differentiable, Precision, Cost, Fusion, Ranged]> {
   let summary = "Rows of a table";
   let description = [{
     `result[n] = table[indices[n]]`; a negative index gives a row of zeros. The result may be of
@@ -177,7 +177,7 @@ def Nn_EmbeddingOp : Nn_KernelOp<"embedding", [Differentiable, Precision, Cost, 
   let hasVerifier = 1;
 }
 
-def Nn_EmbeddingGradOp : Nn_KernelOp<"embedding_grad", [Precision, Cost,
+def Nn_EmbeddingGradOp : Nn_KernelOp<"embedding_grad", [Precision, Cost, Ranged,
     DeclareOpInterfaceMethods<FusionOpInterface, ["getInPlaceOperand", "absorbSum", "getAccumulatorOperand"]>]> {
   let summary = "Gradient of embedding by its table";
   let description = [{

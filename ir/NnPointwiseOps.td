@@ -22,7 +22,7 @@ class Nn_BinaryOp<string mnemonic, string formula, list<Trait> traits = []>
 def Nn_AddOp : Nn_BinaryOp<"add", "lhs + rhs"> { let hasFolder = 1; }
 def Nn_SubOp : Nn_BinaryOp<"sub", "lhs - rhs">;
 def Nn_MulOp : Nn_BinaryOp<"mul", "lhs * rhs"> { let hasFolder = 1; }
-def Nn_DivOp : Nn_BinaryOp<"div", "lhs / rhs">;
+def Nn_DivOp : Nn_BinaryOp<"div", "lhs / rhs", [Ranged]>;
 
 class Nn_UnaryOp<string mnemonic, string formula, list<Trait> traits = []>
     : Nn_RowOp<mnemonic, !listconcat([Row, Differentiable, Precision, SameOperandsAndResultType], traits)> {
@@ -34,8 +34,8 @@ class Nn_UnaryOp<string mnemonic, string formula, list<Trait> traits = []>
 }
 def Nn_NegOp : Nn_UnaryOp<"neg", "-input"> { let hasFolder = 1; }
 def Nn_ExpOp : Nn_UnaryOp<"exp", "exp(input)">;
-def Nn_LogOp : Nn_UnaryOp<"log", "log(input), natural">;
-def Nn_SqrtOp : Nn_UnaryOp<"sqrt", "sqrt(input)">;
+def Nn_LogOp : Nn_UnaryOp<"log", "log(input), natural", [Ranged]>;
+def Nn_SqrtOp : Nn_UnaryOp<"sqrt", "sqrt(input)", [Ranged]>;
 def Nn_TanhOp : Nn_UnaryOp<"tanh", "tanh(input)">;
 
 def Nn_ScaleOp : Nn_UnaryOp<"scale", "factor * input"> {
@@ -65,10 +65,12 @@ def Nn_ActivationGradOp : Nn_RowOp<"activation_grad", [Row, Precision, SameOpera
   let assemblyFormat = "$kind $gradient `,` $input attr-dict `:` type($input)";
 }
 
-def Nn_CastOp : Nn_RowOp<"cast", [Row, Differentiable, Precision, SameOperandsAndResultShape]> {
+def Nn_CastOp : Nn_RowOp<"cast", [Row, Differentiable, Precision, SameOperandsAndResultShape,
+    DeclareOpInterfaceMethods<LowCopyOpInterface, ["getCopyPart"]>]> {
   let summary = "The same values in another float type";
   let description = [{
-    Rounds to nearest, ties to even; what is too large becomes infinite.
+    Rounds to nearest, ties to even; what is too large becomes infinite. What only widens the
+    rounded result of an op that can give it in f32 is left out (canonicalisation).
 
     ```mlir
     %y = nn.cast %x : tensor<8x64xf32> to tensor<8x64xbf16>
@@ -78,6 +80,7 @@ def Nn_CastOp : Nn_RowOp<"cast", [Row, Differentiable, Precision, SameOperandsAn
   let results = (outs Nn_Float:$result);
   let assemblyFormat = "$input attr-dict `:` type($input) `to` type($result)";
   let hasFolder = 1;
+  let hasCanonicalizer = 1;
 }
 
 def Nn_DropoutOp : Nn_RowOp<"dropout", [Differentiable, Precision,
@@ -125,7 +128,7 @@ def Nn_MaximumOp : Nn_RowOp<"maximum", [Row, SameOperandsAndResultType]> {
   let assemblyFormat = "$lhs `,` $rhs attr-dict `:` type($lhs)";
 }
 
-def Nn_ClipCoefficientOp : Nn_RowOp<"clip_coefficient", [Row, SameOperandsAndResultType]> {
+def Nn_ClipCoefficientOp : Nn_RowOp<"clip_coefficient", [Row, Ranged, SameOperandsAndResultType]> {
   let summary = "Factor that clips a gradient to a norm";
   let description = [{
     `min(1, limit / (norm + 1e-6))`, and 1 where limit is 0, which turns clipping off. A norm that is

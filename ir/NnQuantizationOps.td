@@ -4,10 +4,11 @@
 #define GRADC_IR_Nn_QUANTIZATION_OPS
 include "ir/NnBase.td"
 
+defvar LowCopyPart = DeclareOpInterfaceMethods<LowCopyOpInterface, ["getCopyPart", "getCopyFormat"]>;
 defvar Float8Format = TypeAttrBase<"::mlir::FloatType", "an fp8 format">;
 
-def Nn_RowAmaxOp : Nn_RowOp<"row_amax",
-    [DeclareOpInterfaceMethods<RowOpInterface, ["getRowSpace", "getOperandKind", "getResultKind"]>]> {
+def Nn_RowAmaxOp : Nn_RowOp<"row_amax", [DeclareOpInterfaceMethods<LowCopyOpInterface>,
+    DeclareOpInterfaceMethods<RowOpInterface, ["getRowSpace", "getOperandKind", "getResultKind"]>]> {
   let summary = "Largest magnitude of each row";
   let description = [{
     `result = max |input|` over the columns; NaN where the row holds one.
@@ -21,8 +22,8 @@ def Nn_RowAmaxOp : Nn_RowOp<"row_amax",
   let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
 }
 
-def Nn_ScaleOfAmaxOp : Nn_RowOp<"scale_of_amax",
-    [DeclareOpInterfaceMethods<RowOpInterface, ["getRowSpace", "getOperandKind", "getResultKind"]>]> {
+def Nn_ScaleOfAmaxOp : Nn_RowOp<"scale_of_amax", [LowCopyPart, Ranged,
+    DeclareOpInterfaceMethods<RowOpInterface, ["getRowSpace", "getOperandKind", "getResultKind"]>]> {
   let summary = "Scale with which values up to a magnitude fit an fp8 format";
   let description = [{
     The least power of two s with `amax / s` within the format, amax being the largest of the
@@ -39,7 +40,7 @@ def Nn_ScaleOfAmaxOp : Nn_RowOp<"scale_of_amax",
   let hasVerifier = 1;
 }
 
-def Nn_QuantizeOp : Nn_RowOp<"quantize", [Row]> {
+def Nn_QuantizeOp : Nn_RowOp<"quantize", [Row, LowCopyPart, Ranged]> {
   let summary = "The fp8 numbers of a tensor";
   let description = [{
     `result = input / scale`, rounded to nearest even; what is too large becomes the format's
@@ -56,7 +57,7 @@ def Nn_QuantizeOp : Nn_RowOp<"quantize", [Row]> {
   let hasVerifier = 1;
 }
 
-def Nn_FakeQuantizeOp : Nn_RowOp<"fake_quantize", [Row, Differentiable, AttrSizedOperandSegments]> {
+def Nn_FakeQuantizeOp : Nn_RowOp<"fake_quantize", [Row, Differentiable, Ranged, AttrSizedOperandSegments]> {
   let summary = "A tensor's values as an fp8 format with a scale has them";
   let description = [{
     nn.quantize, and multiplied by the scale again, which bf16 and f32 hold exactly. Products of two

@@ -87,7 +87,7 @@ def Nn_SoftmaxGradOp : Nn_RowOp<"softmax_grad", [Row, StaysFull, SameOperandsAnd
   let assemblyFormat = "$gradient `,` $output attr-dict `:` type($output)";
 }
 
-def Nn_CrossEntropyOp : Nn_RowOp<"cross_entropy", [RowWithSpace, Differentiable, FullOfNarrow]> {
+def Nn_CrossEntropyOp : Nn_RowOp<"cross_entropy", [RowWithSpace, Differentiable, FullOfNarrow, Ranged]> {
   let summary = "Negative log-likelihood of each row's target";
   let description = [{
     `loss = lse - logits[target]` with lse = log(sum(exp(logits))); 0 where target is negative, which
@@ -105,7 +105,7 @@ def Nn_CrossEntropyOp : Nn_RowOp<"cross_entropy", [RowWithSpace, Differentiable,
   let hasVerifier = 1;
 }
 
-def Nn_CrossEntropyGradOp : Nn_RowOp<"cross_entropy_grad", [RowWithKinds, FullOfNarrow,
+def Nn_CrossEntropyGradOp : Nn_RowOp<"cross_entropy_grad", [RowWithKinds, FullOfNarrow, Ranged,
     AllTypesMatch<["logits", "result"]>]> {
   let summary = "Gradient of cross_entropy by the logits";
   let description = [{
@@ -147,7 +147,7 @@ def Nn_ColumnPartialsOp : Nn_RowOp<"column_partials", [RowWithSpace, StaysFull]>
   let hasVerifier = 1;
 }
 
-def Nn_CountValidOp : Nn_RowOp<"count_valid", [RowWithSpace]> {
+def Nn_CountValidOp : Nn_RowOp<"count_valid", [RowWithSpace, Ranged]> {
   let summary = "Number of targets that are labels";
   let description = "How many entries are not negative, as f32 (exact below 2^24).";
   let arguments = (ins Nn_Index:$targets);

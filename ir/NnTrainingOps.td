@@ -4,7 +4,7 @@
 #define GRADC_IR_Nn_TRAINING_OPS
 include "ir/NnBase.td"
 
-def Nn_AdamwOp : Nn_RowOp<"adamw", [Row, AllTypesMatch<["parameter", "new_parameter"]>,
+def Nn_AdamwOp : Nn_RowOp<"adamw", [Row, Ranged, AllTypesMatch<["parameter", "new_parameter"]>,
     AllTypesMatch<["exp_avg", "exp_avg_sq", "new_exp_avg", "new_exp_avg_sq"]>]> {
   let summary = "AdamW update of one parameter";
   let description = [{
@@ -23,7 +23,7 @@ def Nn_AdamwOp : Nn_RowOp<"adamw", [Row, AllTypesMatch<["parameter", "new_parame
   let hasVerifier = 1;
 }
 
-def Nn_SgdOp : Nn_RowOp<"sgd", [Row, AllTypesMatch<["parameter", "new_parameter"]>,
+def Nn_SgdOp : Nn_RowOp<"sgd", [Row, Ranged, AllTypesMatch<["parameter", "new_parameter"]>,
     AllTypesMatch<["momentum", "new_momentum"]>]> {
   let summary = "SGD with momentum, update of one parameter";
   let description = [{
@@ -37,7 +37,7 @@ def Nn_SgdOp : Nn_RowOp<"sgd", [Row, AllTypesMatch<["parameter", "new_parameter"
   let hasVerifier = 1;
 }
 
-def Nn_LionOp : Nn_RowOp<"lion", [Row, AllTypesMatch<["parameter", "new_parameter"]>,
+def Nn_LionOp : Nn_RowOp<"lion", [Row, Ranged, AllTypesMatch<["parameter", "new_parameter"]>,
     AllTypesMatch<["exp_avg", "new_exp_avg"]>]> {
   let summary = "Lion update of one parameter";
   let description = [{

@@ -1,7 +1,6 @@
 // Random arguments for the interpreter, within what the ops that read them accept.
 #include "ir/Interpreter.h"
 #include "ir/Nn.h"
-#include "llvm/ADT/TypeSwitch.h"
 
 #include <cmath>
 #include <random>
@@ -11,85 +10,16 @@ using namespace gradc::nn;
 
 namespace {
 
-/// Values from `low` to `high`, which integers exclude.
-struct Interval {
-  double low, high;
-};
-
 Interval intersect(Interval a, Interval b) {
   return {std::max(a.low, b.low), std::min(a.high, b.high)};
-}
-
-constexpr Interval rate = {1e-3, 0.1}, coefficient = {0.8, 0.99}, factor = {0.1, 1},
-                   positive = {0.1, 2};
-
-/// Rows and columns of an operand or result.
-int64_t rowsOf(Value value) { return rowSpaceOf(value.getType()).rows; }
-Interval below(int64_t count) { return {0, static_cast<double>(count)}; }
-Interval targetsBelow(int64_t count) { return {-1, static_cast<double>(count)}; }
-
-/// What the op that reads a value asks of it.
-std::optional<Interval> requiredBy(OpOperand &use) {
-  using Answer = std::optional<Interval>;
-  unsigned i = use.getOperandNumber();
-  // In the order of the op's operands; an empty range asks nothing.
-  auto pick = [i](std::initializer_list<Answer> ranges) {
-    return i < ranges.size() ? ranges.begin()[i] : std::nullopt;
-  };
-  return llvm::TypeSwitch<Operation *, Answer>(use.getOwner())
-      .Case([&](EmbeddingOp op) { return pick({below(rowsOf(op.getTable()))}); })
-      .Case([&](EmbeddingGradOp op) { return pick({below(rowsOf(op.getResult()))}); })
-      .Case([&](AttentionOp op) {
-        int64_t seq = rowsOf(op.getQuery()) / static_cast<int64_t>(op.getBatch());
-        return op.getFirstKey() ? pick({{}, {}, {}, below(seq)}) : Answer();
-      })
-      .Case([&](RopeOp op) { return pick({{}, {}, {}, below(rowsOf(op.getCos()))}); })
-      .Case([&](CrossEntropyOp op) {
-        return pick({{}, targetsBelow(rowSpaceOf(op.getLogits().getType()).columns)});
-      })
-      .Case([&](CrossEntropyGradOp op) {
-        return pick({{}, {}, targetsBelow(rowSpaceOf(op.getLogits().getType()).columns)});
-      })
-      .Case([&](LinearCrossEntropyOp op) {
-        return pick({{}, {}, targetsBelow(op.getLogitsSpace().columns)});
-      })
-      .Case([&](LinearCrossEntropyGradOp op) {
-        return pick({{}, {}, {}, targetsBelow(op.getLogitsSpace().columns)});
-      })
-      .Case([&](CountValidOp) { return pick({Interval{-1, 4}}); })
-      .Case<LogOp, SqrtOp>([&](auto) { return pick({positive}); })
-      .Case([&](DivOp) { return pick({{}, positive}); })
-      .Case<QuantizeOp, FakeQuantizeOp>([&](auto) { return pick({{}, positive}); })
-      .Case([&](ScaleOfAmaxOp) { return pick({positive}); })
-      .Case([&](ClipCoefficientOp) { return pick({positive, positive}); })
-      .Case([&](AdamwOp) {
-        return pick({{},
-                     {},
-                     {},
-                     positive,
-                     factor,
-                     rate,
-                     coefficient,
-                     coefficient,
-                     rate,
-                     rate,
-                     factor,
-                     factor});
-      })
-      .Case([&](SgdOp) { return pick({{}, {}, {}, factor, rate, coefficient, rate}); })
-      .Case(
-          [&](LionOp) { return pick({{}, {}, {}, factor, rate, coefficient, coefficient, rate}); })
-      .Default(Answer());
 }
 
 /// Values that hold the same elements as the operand: results of views, arguments of regions.
 SmallVector<Value> sameElements(OpOperand &use) {
   Operation *op = use.getOwner();
   unsigned i = use.getOperandNumber();
-  if (auto fused = dyn_cast<FusedOp>(op))
-    return {fused.getBody().getArgument(i)};
-  if (auto microbatches = dyn_cast<MicrobatchesOp>(op))
-    return {microbatches.getBody().getArgument(i)};
+  if (op->getNumRegions() == 1)
+    return {op->getRegion(0).getArgument(i)};
   if (auto call = dyn_cast<func::CallOp>(op)) {
     auto callee = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(call, call.getCalleeAttr());
     return callee && !callee.isExternal() ? SmallVector<Value>{callee.getArgument(i)}
@@ -110,7 +40,8 @@ std::optional<Interval> required(Value value, int depth = 0) {
       all = all ? intersect(*all, *range) : range;
   };
   for (OpOperand &use : value.getUses()) {
-    add(requiredBy(use));
+    if (auto ranged = dyn_cast<OperandRangeOpInterface>(use.getOwner()))
+      add(ranged.getOperandRange(use.getOperandNumber()));
     if (depth < deepest)
       for (Value alias : sameElements(use))
         add(required(alias, depth + 1));

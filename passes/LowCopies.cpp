@@ -7,18 +7,9 @@ using namespace gradc::nn;
 namespace gradc {
 
 bool makesLowCopy(Operation *op, function_ref<bool(Value)> isParameter) {
-  if (isa_and_nonnull<CastOp, RowAmaxOp>(op))
-    return isParameter(op->getOperand(0));
-  if (auto scale = dyn_cast_or_null<ScaleOfAmaxOp>(op)) {
-    auto magnitudes = scale.getAmax().getDefiningOp<RowAmaxOp>();
-    return magnitudes && makesLowCopy(magnitudes, isParameter);
-  }
-  auto numbers = dyn_cast_or_null<QuantizeOp>(op);
-  if (!numbers || !isParameter(numbers.getInput()))
-    return false;
-  auto scale = numbers.getScale().getDefiningOp<ScaleOfAmaxOp>();
-  return scale && makesLowCopy(scale, isParameter) &&
-         scale.getAmax().getDefiningOp()->getOperand(0) == numbers.getInput();
+  auto making = dyn_cast_or_null<LowCopyOpInterface>(op);
+  Value original = making ? making.getOriginal() : Value();
+  return original && isParameter(original);
 }
 
 namespace {
@@ -44,24 +35,15 @@ public:
 
 private:
   void visit(Operation &op) {
-    auto isParameter = [&](Value value) {
-      return isa<BlockArgument>(value) && parameterOf.contains(value);
-    };
-    if (!makesLowCopy(&op, isParameter))
+    if (!makesLowCopy(&op, [&](Value value) { return parameterOf.contains(value); }))
       return;
-    unsigned parameter = parameterOf.lookup(op.getOperand(0));
-    parameterOf[op.getResult(0)] = parameter;
     ops.push_back(&op);
-    auto add = [&](StringRef part, Type format) {
-      Value made = op.getResult(0);
-      list.push_back({{parameter, part, cast<RankedTensorType>(made.getType()), format}, made});
-    };
-    if (auto scale = dyn_cast<ScaleOfAmaxOp>(op))
-      add("fp8_scale", scale.getFormat());
-    else if (auto numbers = dyn_cast<QuantizeOp>(op))
-      add("fp8", numbers.getScale().getDefiningOp<ScaleOfAmaxOp>().getFormat());
-    else if (isa<CastOp>(op))
-      add("", {});
+    auto making = cast<LowCopyOpInterface>(op);
+    Value made = op.getResult(0);
+    if (std::optional<StringRef> part = making.getCopyPart())
+      list.push_back({{parameterOf.lookup(making.getOriginal()), *part,
+                       cast<RankedTensorType>(made.getType()), making.getCopyFormat()},
+                      made});
   }
 
   DenseMap<Value, unsigned> parameterOf;

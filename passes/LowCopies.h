@@ -10,8 +10,8 @@ namespace gradc {
 
 struct LowCopy {
   unsigned parameter; ///< its number among the parameters
-  /// What tells the copies of a parameter apart: nothing of a cast, fp8 or fp8_scale. One of each
-  /// is kept as state; what else the graph makes of the parameter stays in the graph.
+  /// What tells the copies of a parameter apart (LowCopyOpInterface). One of each is kept as state;
+  /// what else the graph makes of the parameter stays in the graph.
   llvm::StringRef part;
   mlir::RankedTensorType type;
   mlir::Type format; ///< of fp8 numbers and their scale
@@ -26,9 +26,8 @@ struct LowCopies {
   mlir::func::FuncOp make;
 };
 
-/// Whether the op makes a copy of the parameter that is its operand, or is on the way to one, as
-/// far as the op itself tells: the parameter's cast, magnitudes, scale or fp8 numbers.
-/// `isParameter` says what is a parameter.
+/// Whether the op makes a copy of a parameter, or is on the way to one, as LowCopyOpInterface
+/// tells. `isParameter` says what is a parameter.
 bool makesLowCopy(mlir::Operation *op, llvm::function_ref<bool(mlir::Value)> isParameter);
 
 /// Turns what functions with the same first arguments, `parameters` of them, make of one parameter

@@ -31,6 +31,8 @@ std::optional<Phase> gradc::findPhase(llvm::StringRef name) {
   return std::nullopt;
 }
 
+llvm::StringRef gradc::nameOf(Phase phase) { return phases()[static_cast<size_t>(phase)].name; }
+
 void gradc::buildPhase(Phase phase, mlir::OpPassManager &passes, const Options &options,
                        const KernelLibrary &library) {
   switch (phase) {

@@ -37,11 +37,12 @@ struct PhaseInfo {
 /// All phases, in order.
 llvm::ArrayRef<PhaseInfo> phases();
 std::optional<Phase> findPhase(llvm::StringRef name);
+llvm::StringRef nameOf(Phase phase);
 
-/// What the passes are told. Flags of `gradc compile` set these.
 /// Each chunk of the loss is a few commands of the step: more would take the compiler for ever.
 inline constexpr int64_t mostLossChunks = 1024;
 
+/// What the passes are told. Flags of `gradc compile` set these.
 struct Options {
   std::string optimizer = "adamw";
   int64_t gradAccum = 1;

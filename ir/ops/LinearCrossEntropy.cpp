@@ -33,6 +33,7 @@ PrecisionClass LinearCrossEntropyOp::getPrecisionClass() { return PrecisionClass
 PrecisionClass LinearCrossEntropyGradOp::getPrecisionClass() { return PrecisionClass::low; }
 bool LinearCrossEntropyOp::givesFull() { return true; }
 bool LinearCrossEntropyGradOp::givesFull() { return true; }
+bool LinearCrossEntropyGradOp::mayGiveFull(unsigned) { return true; }
 void LinearCrossEntropyOp::roundInputs() { setTf32(true); }
 void LinearCrossEntropyGradOp::roundInputs() { setTf32(true); }
 
@@ -111,29 +112,9 @@ struct TakeLossFromBackward : OpRewritePattern<LinearCrossEntropyOp> {
   }
 };
 
-/// A gradient that is only widened to f32 is given in f32: its sums are f32 anyway.
-struct WidenGradient : OpRewritePattern<CastOp> {
-  using OpRewritePattern::OpRewritePattern;
-
-  LogicalResult matchAndRewrite(CastOp op, PatternRewriter &rewriter) const override {
-    auto backward = op.getInput().getDefiningOp<LinearCrossEntropyGradOp>();
-    if (!backward || !op.getInput().hasOneUse() || !getElementTypeOrSelf(op.getType()).isF32())
-      return rewriter.notifyMatchFailure(op, "no gradient that only this cast reads");
-    Value gradient = op.getInput();
-    rewriter.modifyOpInPlace(backward, [&] { gradient.setType(op.getType()); });
-    rewriter.replaceOp(op, gradient);
-    return success();
-  }
-};
-
 } // namespace
 
 void LinearCrossEntropyOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
                                                        MLIRContext *context) {
   patterns.add<TakeLossFromBackward>(context);
-}
-
-void LinearCrossEntropyGradOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
-                                                           MLIRContext *context) {
-  patterns.add<WidenGradient>(context);
 }

@@ -42,6 +42,7 @@ int64_t MatmulOp::getFlops() {
 bool MatmulOp::isModelFlops() { return true; }
 PrecisionClass MatmulOp::getPrecisionClass() { return PrecisionClass::low; }
 void MatmulOp::roundInputs() { setTf32(true); }
+bool MatmulOp::mayGiveFull(unsigned) { return !getAccumulator(); }
 bool MatmulOp::takesFloat8() { return true; }
 void MatmulOp::readQuantized(ValueRange values, ValueRange scales) {
   getLhsMutable().assign(values[0]);
@@ -84,23 +85,10 @@ struct AbsorbTranspose : OpRewritePattern<MatmulOp> {
   }
 };
 
-/// A product whose result is only widened to f32 gives f32: sums are f32 anyway.
-struct WidenResult : OpRewritePattern<CastOp> {
-  using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(CastOp op, PatternRewriter &rewriter) const override {
-    auto product = op.getInput().getDefiningOp<MatmulOp>();
-    if (!product || !product->hasOneUse() || product.getAccumulator() ||
-        !getElementTypeOrSelf(op.getType()).isF32())
-      return rewriter.notifyMatchFailure(op, "no product that only this cast reads");
-    rewriter.modifyOpInPlace(product, [&] { product.getResult().setType(op.getType()); });
-    rewriter.replaceOp(op, product);
-    return success();
-  }
-};
 } // namespace
 
 void MatmulOp::getCanonicalizationPatterns(RewritePatternSet &patterns, MLIRContext *context) {
-  patterns.add<AbsorbTranspose, WidenResult>(context);
+  patterns.add<AbsorbTranspose>(context);
 }
 
 //===-- attention

@@ -232,6 +232,8 @@ void DropoutOp::buildBackward(OpBuilder &builder, ArrayRef<Value> grads,
   out[0] = DropoutOp::create(builder, getLoc(), grads[0], getSeed(), getStep(), getFirstRow(),
                              getStream(), getRateAttr());
 }
+Value CastOp::getOriginal() { return getInput(); }
+std::optional<StringRef> CastOp::getCopyPart() { return ""; }
 void DropoutOp::makeDeterministic() {
   replaceAllUsesWith(getInput());
   erase();
@@ -273,3 +275,29 @@ OpFoldResult BroadcastOp::fold(FoldAdaptor) {
 }
 OpFoldResult ConstantOp::fold(FoldAdaptor) { return getValue(); }
 FusionRole ConstantOp::getFusionRole() { return FusionRole::constant; }
+
+//===-- Patterns
+//---------------------------------------------------------------------------------===//
+
+namespace {
+
+/// A result that is only widened to f32 is given in f32, where its sums are f32 anyway.
+struct WidenResult : OpRewritePattern<CastOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(CastOp op, PatternRewriter &rewriter) const override {
+    auto result = dyn_cast<OpResult>(op.getInput());
+    auto producer = result ? dyn_cast<PrecisionOpInterface>(result.getOwner()) : nullptr;
+    if (!producer || !result.hasOneUse() || !getElementTypeOrSelf(op.getType()).isF32() ||
+        !producer.mayGiveFull(result.getResultNumber()))
+      return rewriter.notifyMatchFailure(op, "no sum in f32 that only this cast reads");
+    rewriter.modifyOpInPlace(producer, [&] { result.setType(op.getType()); });
+    rewriter.replaceOp(op, result);
+    return success();
+  }
+};
+
+} // namespace
+
+void CastOp::getCanonicalizationPatterns(RewritePatternSet &patterns, MLIRContext *context) {
+  patterns.add<WidenResult>(context);
+}

@@ -51,6 +51,8 @@ void RowAmaxOp::buildRow(RowBuilder &b, ArrayRef<NodeId> in, ArrayRef<int32_t>,
   out[0] = b.reduceMax(magnitude(b, in[0]));
 }
 
+Value RowAmaxOp::getOriginal() { return getInput(); }
+
 RowSpace ScaleOfAmaxOp::getRowSpace() {
   return {1, cast<RankedTensorType>(getAmax().getType()).getNumElements()};
 }
@@ -69,6 +71,13 @@ void ScaleOfAmaxOp::buildRow(RowBuilder &b, ArrayRef<NodeId> in, ArrayRef<int32_
   out[0] = b.add(orOne, b.sub(amax, amax)); // NaN where amax is not finite
 }
 
+Value ScaleOfAmaxOp::getOriginal() {
+  auto magnitudes = getAmax().getDefiningOp<RowAmaxOp>();
+  return magnitudes ? magnitudes.getInput() : Value();
+}
+std::optional<StringRef> ScaleOfAmaxOp::getCopyPart() { return "fp8_scale"; }
+Type ScaleOfAmaxOp::getCopyFormat() { return getFormat(); }
+
 //===-- Numbers
 //------------------------------------------------------------------------------------===//
 
@@ -76,6 +85,13 @@ void QuantizeOp::buildRow(RowBuilder &b, ArrayRef<NodeId> in, ArrayRef<int32_t>,
                           MutableArrayRef<NodeId> out) {
   out[0] = scaledDown(b, in[0], in[1]); // the cluster rounds what an op gives to its type
 }
+
+Value QuantizeOp::getOriginal() {
+  auto scale = getScale().getDefiningOp<ScaleOfAmaxOp>();
+  return scale && scale.getOriginal() == getInput() ? getInput() : Value();
+}
+std::optional<StringRef> QuantizeOp::getCopyPart() { return "fp8"; }
+Type QuantizeOp::getCopyFormat() { return getElementTypeOrSelf(getType()); }
 
 void FakeQuantizeOp::buildRow(RowBuilder &b, ArrayRef<NodeId> in, ArrayRef<int32_t>,
                               MutableArrayRef<NodeId> out) {

@@ -33,6 +33,7 @@ struct TrainOptions {
   int keep = 3;
   bool resume = false;
   LossScaleOptions lossScale; ///< of fp16
+  std::string lossScaleFlag;  ///< the first flag that was given for it; empty: none
   std::string metrics, tensorboard, trace;
   int64_t traceSteps = 10;
   bool checkNans = false;

@@ -63,6 +63,13 @@ Expected<RunState> readRunState(const Checkpoint &checkpoint, const Metadata &me
   return state;
 }
 
+std::string savedPrecision(const Checkpoint &checkpoint) {
+  const auto &extra = checkpoint.manifest.extra;
+  return extra.contains("precision") && extra["precision"].is_string()
+             ? extra["precision"].get<std::string>()
+             : "";
+}
+
 Status saveRunState(Session &session, const RunState &state, const TrainOptions &options) {
   const Metadata &metadata = session.metadata();
   Manifest manifest;
@@ -70,6 +77,7 @@ Status saveRunState(Session &session, const RunState &state, const TrainOptions 
   manifest.fingerprint = metadata.fingerprint;
   manifest.dataCursor = state.dataCursor;
   manifest.rngSeed = state.seed;
+  manifest.extra["precision"] = metadata.precision;
   manifest.extra["data_order"] = orderName(state.dataOrder);
   manifest.extra["micro_batch"] = metadata.microBatch;
   manifest.extra["seq"] = metadata.seq;

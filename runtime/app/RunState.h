@@ -26,6 +26,9 @@ struct RunState {
 Expected<RunState> readRunState(const Checkpoint &checkpoint, const Metadata &metadata,
                                 const TrainOptions &options);
 
+/// The --precision of the executable that saved it; empty in checkpoints of before it was noted.
+std::string savedPrecision(const Checkpoint &checkpoint);
+
 Status saveRunState(Session &session, const RunState &state, const TrainOptions &options);
 
 } // namespace gradc::rt

@@ -1,9 +1,7 @@
 // `train`: the loop over steps with validation, checkpoints and reports between them.
-#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
-#include <vector>
 
 #include <fmt/format.h>
 
@@ -14,6 +12,7 @@
 #include "runtime/app/PeakProbe.h"
 #include "runtime/app/Reporter.h"
 #include "runtime/app/RunState.h"
+#include "runtime/app/StepInputs.h"
 #include "runtime/app/StopSignal.h"
 #include "runtime/app/Weights.h"
 #include "runtime/checkpoint/FolderLock.h"
@@ -24,7 +23,7 @@ namespace {
 class Trainer {
 public:
   Trainer(const GradcExecutable &executable, const Metadata &metadata, const TrainOptions &options)
-      : executable_(executable), metadata_(metadata), options_(options) {}
+      : executable_(executable), metadata_(metadata), options_(options), inputs_(metadata) {}
   Status run();
 
 private:
@@ -34,10 +33,6 @@ private:
   void announce() const;
   Status loop();
   Status step(StepResult &result);
-  Status fillBatch();
-  Status writeRandomKeys(const std::string &program);
-  Status writeBatch(const std::string &program);
-  Status writeHyperParameters(double rate);
   Status dumpGradients();
   Status save();
   Status finish();
@@ -58,7 +53,7 @@ private:
   std::unique_ptr<Session> session_;
   std::unique_ptr<BatchLoader> loader_;
   std::unique_ptr<Reporter> reporter_;
-  std::vector<int32_t> tokens_, targets_; ///< of one step, microbatch after microbatch
+  StepInputs inputs_;
 };
 
 Status Trainer::run() {
@@ -95,6 +90,10 @@ Status Trainer::run() {
 
 /// Everything that can be wrong with the user's input comes before anything that takes time.
 Status Trainer::openInputs() {
+  if (!scalesLoss() && !options_.lossScaleFlag.empty())
+    return Status::user(fmt::format("{}: this executable computes in {} and scales no loss; leave "
+                                    "the flag out, or compile with --precision fp16",
+                                    options_.lossScaleFlag, metadata_.precision));
   for (const std::string *path : {&options_.saveWeights, &options_.dumpGrads})
     GRADC_RETURN_IF_ERROR(checkWritable(*path));
   GRADC_RETURN_IF_ERROR(
@@ -105,9 +104,6 @@ Status Trainer::openInputs() {
     GRADC_ASSIGN_OR_RETURN(validation_,
                            Evaluation::open(metadata_, options_.valData, options_.valBatches));
   }
-  std::size_t count = std::size_t(metadata_.tokensPerStep());
-  tokens_.resize(count);
-  targets_.resize(count);
   return Status();
 }
 
@@ -133,6 +129,10 @@ Expected<std::optional<Checkpoint>> Trainer::openCheckpoint() {
     return checkpoint;
   }
   GRADC_ASSIGN_OR_RETURN(state_, readRunState(*checkpoint, metadata_, options_));
+  if (std::string before = savedPrecision(*checkpoint);
+      !before.empty() && before != metadata_.precision)
+    fmt::print(stderr, "warning: {} was trained in {}; this executable goes on in {}\n",
+               checkpoint->path, before, metadata_.precision);
   fmt::print("resuming after step {} from {}\n", state_.step, checkpoint->path);
   return checkpoint;
 }
@@ -186,11 +186,11 @@ Status Trainer::step(StepResult &result) {
   result.step = state_.step + 1;
   result.learningRate = options_.schedule.rate(state_.updates() + 1);
   auto begin = std::chrono::steady_clock::now();
-  GRADC_RETURN_IF_ERROR(fillBatch());
-  GRADC_RETURN_IF_ERROR(writeBatch("train_step"));
-  GRADC_RETURN_IF_ERROR(writeHyperParameters(result.learningRate));
+  GRADC_RETURN_IF_ERROR(inputs_.next(*loader_, result.step));
+  GRADC_RETURN_IF_ERROR(inputs_.writeBatch(*session_, "train_step", state_));
+  GRADC_RETURN_IF_ERROR(inputs_.writeScalars(*session_, options_, state_, result.learningRate));
   if (options_.checkNans) {
-    GRADC_RETURN_IF_ERROR(writeBatch("gradients"));
+    GRADC_RETURN_IF_ERROR(inputs_.writeBatch(*session_, "gradients", state_));
     GRADC_RETURN_IF_ERROR(findNonFinite(*session_, result.step));
   }
   if (result.step == options_.steps && !options_.dumpGrads.empty())
@@ -210,63 +210,8 @@ Status Trainer::step(StepResult &result) {
   return Status();
 }
 
-Status Trainer::fillBatch() {
-  std::size_t count = std::size_t(metadata_.microBatch * metadata_.seq);
-  for (int64_t i = 0; i < metadata_.gradAccum; ++i)
-    GRADC_RETURN_IF_ERROR(loader_->next(tokens_.data() + std::size_t(i) * count,
-                                        targets_.data() + std::size_t(i) * count));
-  if (std::all_of(targets_.begin(), targets_.end(), [](int32_t target) { return target < 0; }))
-    return Status::user(fmt::format("{}: every token of step {} is {}, which ends a document, so "
-                                    "there is nothing to predict; give other data, or compile with "
-                                    "another --document-separator",
-                                    source_->path(), state_.step + 1, metadata_.documentSeparator));
-  return Status();
-}
-
-Status Trainer::writeBatch(const std::string &program) {
-  int64_t bytes = int64_t(tokens_.size() * sizeof(int32_t));
-  GRADC_RETURN_IF_ERROR(session_->write(program + ".tokens", tokens_.data(), bytes));
-  GRADC_RETURN_IF_ERROR(session_->write(program + ".targets", targets_.data(), bytes));
-  return writeRandomKeys(program);
-}
-
-/// What dropout's masks are keyed by: they are the same after a resume, and for any split of the
-/// step into microbatches.
-Status Trainer::writeRandomKeys(const std::string &program) {
-  if (!metadata_.find(program + ".seed"))
-    return Status();
-  int32_t seed = int32_t(uint32_t(state_.seed ^ (state_.seed >> 32)));
-  int32_t step = int32_t(state_.step + 1);
-  std::vector<int32_t> firstRows;
-  for (int64_t i = 0; i < metadata_.gradAccum; ++i)
-    firstRows.push_back(int32_t(i * metadata_.microBatch * metadata_.seq));
-  GRADC_RETURN_IF_ERROR(session_->write(program + ".seed", &seed, sizeof(seed)));
-  GRADC_RETURN_IF_ERROR(session_->write(program + ".step", &step, sizeof(step)));
-  return session_->write(program + ".first_row", firstRows.data(),
-                         int64_t(firstRows.size() * sizeof(int32_t)));
-}
-
-Status Trainer::writeHyperParameters(double rate) {
-  double t = double(state_.updates() + 1);
-  const std::pair<const char *, double> values[] = {
-      {"learning_rate", rate},
-      {"beta1", options_.beta1},
-      {"beta2", options_.beta2},
-      {"eps", options_.eps},
-      {"weight_decay", options_.weightDecay},
-      {"clip_grad", options_.clipGrad},
-      {"bias_correction1", 1 - std::pow(options_.beta1, t)},
-      {"bias_correction2", 1 - std::pow(options_.beta2, t)}};
-  for (auto &[name, value] : values)
-    GRADC_RETURN_IF_ERROR(session_->writeScalar(fmt::format("train_step.{}", name), value));
-  for (const char *program : {"train_step", "gradients"})
-    GRADC_RETURN_IF_ERROR(
-        session_->writeScalar(fmt::format("{}.loss_scale", program), state_.lossScale.scale));
-  return Status();
-}
-
 Status Trainer::dumpGradients() {
-  GRADC_RETURN_IF_ERROR(writeBatch("gradients"));
+  GRADC_RETURN_IF_ERROR(inputs_.writeBatch(*session_, "gradients", state_));
   GRADC_RETURN_IF_ERROR(session_->run("gradients"));
   return writeSafetensors(options_.dumpGrads, session_->gradientViews()).status();
 }

@@ -57,6 +57,8 @@ public:
 
   /// Reads batch `index` directly, on the calling thread; any thread may call it.
   Status batchAt(uint64_t index, int32_t *tokens, int32_t *targets) const;
+  /// What the batches are of.
+  const TokenSource &source() const { return *source_; }
   /// Windows (shuffled) or batches (sequential) an epoch.
   uint64_t epochSize() const { return epochSize_; }
 

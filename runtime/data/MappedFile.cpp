@@ -1,16 +1,11 @@
-// Opens, checks and maps a file with the plain POSIX calls.
+// Maps a file.
 #include "runtime/data/MappedFile.h"
 
 #include "runtime/data/FileError.h"
+#include "runtime/data/InputFile.h"
 
-#include <algorithm>
 #include <cerrno>
-#include <cstdint>
-#include <fcntl.h>
-#include <fmt/format.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 #include <utility>
 
 namespace gradc::rt {
@@ -29,45 +24,18 @@ MappedFile::~MappedFile() {
     ::munmap(const_cast<std::byte *>(data_), size_);
 }
 
-void MappedFile::release(size_t offset, size_t size) const {
-  // The kernel maps more than the page that was touched: up to what a huge page holds.
-  constexpr uintptr_t huge = uintptr_t(2) << 20;
-  uintptr_t base = reinterpret_cast<uintptr_t>(data_);
-  uintptr_t begin = std::max(base, (base + offset) / huge * huge);
-  uintptr_t end = std::min(base + size_, (base + offset + size + huge - 1) / huge * huge);
-  if (begin < end)
-    ::madvise(reinterpret_cast<void *>(begin), end - begin, MADV_DONTNEED);
-}
-
-Expected<MappedFile> MappedFile::open(const std::string &path, AccessPattern pattern) {
-  // O_NONBLOCK: opening a pipe by mistake must fail below, not wait for a writer.
-  int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (descriptor < 0)
-    return fileError(path, "open", errno);
-
-  struct stat info;
-  int error = ::fstat(descriptor, &info) < 0 ? errno : 0;
-  if (error == 0 && !S_ISREG(info.st_mode)) {
-    ::close(descriptor);
-    return Status::user(fmt::format("{}: is not a regular file; give the path of a file", path));
-  }
-
+Expected<MappedFile> MappedFile::open(const std::string &path) {
+  GRADC_ASSIGN_OR_RETURN(InputFile input, InputFile::open(path));
   MappedFile file;
-  if (error == 0 && info.st_size > 0) {
-    size_t size = static_cast<size_t>(info.st_size);
-    void *address = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, descriptor, 0);
-    if (address == MAP_FAILED) {
-      error = errno;
-    } else {
-      file.data_ = static_cast<const std::byte *>(address);
-      file.size_ = size;
-      ::madvise(address, size,
-                pattern == AccessPattern::sequential ? MADV_SEQUENTIAL : MADV_RANDOM);
-    }
-  }
-  ::close(descriptor);
-  if (error != 0)
-    return fileError(path, "read", error);
+  size_t size = static_cast<size_t>(input.size());
+  if (size == 0)
+    return file;
+  void *address = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, input.descriptor(), 0);
+  if (address == MAP_FAILED)
+    return fileError(path, "read", errno);
+  file.data_ = static_cast<const std::byte *>(address);
+  file.size_ = size;
+  ::madvise(address, size, MADV_SEQUENTIAL);
   return file;
 }
 

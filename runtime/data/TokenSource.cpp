@@ -4,6 +4,7 @@
 #include "runtime/data/FileError.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <filesystem>
 #include <fmt/format.h>
@@ -38,57 +39,65 @@ size_t bytesPerToken(TokenFormat format) {
   return 4;
 }
 
-uint32_t wordAt(std::span<const std::byte> bytes, size_t index) {
-  uint32_t word = 0;
-  if (bytes.size() >= (index + 1) * sizeof(word))
-    std::memcpy(&word, bytes.data() + index * sizeof(word), sizeof(word));
-  return word;
+/// The first words of a file; 0 what lies behind its end.
+using Head = std::array<uint32_t, 3>;
+
+Expected<Head> readHead(const InputFile &file) {
+  Head head{};
+  auto bytes = std::as_writable_bytes(std::span(head));
+  GRADC_RETURN_IF_ERROR(file.read(0, bytes.first(std::min<size_t>(bytes.size(), file.size()))));
+  return head;
 }
 
-Expected<Layout> llmcLayout(const std::string &path, std::span<const std::byte> bytes) {
-  if (bytes.size() < llmcHeaderBytes)
+Expected<Layout> llmcLayout(const std::string &path, const Head &head, uint64_t bytes) {
+  if (bytes < llmcHeaderBytes)
     return Status::user(fmt::format("{}: {} bytes are too few for the llm.c header of {}; the file "
                                     "is truncated: write it again",
-                                    path, bytes.size(), llmcHeaderBytes));
-  bool wide = wordAt(bytes, 0) == llmcMagic32;
-  uint32_t version = wordAt(bytes, 1), expected = wide ? llmcVersion32 : llmcVersion16;
+                                    path, bytes, llmcHeaderBytes));
+  auto [magic, version, words] = head;
+  bool wide = magic == llmcMagic32;
+  uint32_t expected = wide ? llmcVersion32 : llmcVersion16;
   if (version != expected)
     return Status::user(
         fmt::format("{}: llm.c token file of version {}, expected {}; write it again", path,
                     version, expected));
   TokenFormat format = wide ? TokenFormat::llmc32Bit : TokenFormat::llmc16Bit;
-  uint64_t count = wordAt(bytes, 2);
+  uint64_t count = words;
   uint64_t needed = llmcHeaderBytes + count * bytesPerToken(format);
-  if (needed != bytes.size())
+  if (needed != bytes)
     return Status::user(fmt::format("{}: the header's {} tokens need {} bytes but the file has {}; "
                                     "it is truncated or damaged: write it again",
-                                    path, count, needed, bytes.size()));
+                                    path, count, needed, bytes));
   return Layout{format, llmcHeaderBytes, count};
 }
 
 /// Megatron keeps its element type in a second file; read as nanoGPT its `.bin` would be nonsense.
 bool hasMegatronIndex(const std::string &path) {
-  Expected<MappedFile> index = MappedFile::open(fs::path(path).replace_extension(".idx").string());
-  return index.ok() && index->bytes().size() >= 7 &&
-         std::memcmp(index->bytes().data(), "MMIDIDX", 7) == 0;
+  constexpr std::string_view magic = "MMIDIDX";
+  auto index = InputFile::open(fs::path(path).replace_extension(".idx").string());
+  std::string begin(magic.size(), ' ');
+  return index.ok() && index->size() >= begin.size() &&
+         index->read(0, std::as_writable_bytes(std::span(begin))).ok() && begin == magic;
 }
 
-Expected<Layout> detect(const std::string &path, std::span<const std::byte> bytes) {
-  if (bytes.empty())
+Expected<Layout> detect(const std::string &path, const InputFile &file) {
+  uint64_t bytes = file.size();
+  if (bytes == 0)
     return Status::user(fmt::format("{}: the file is empty; give a file with tokens", path));
-  if (uint32_t magic = wordAt(bytes, 0); magic == llmcMagic16 || magic == llmcMagic32)
-    return llmcLayout(path, bytes);
+  GRADC_ASSIGN_OR_RETURN(Head head, readHead(file));
+  if (head[0] == llmcMagic16 || head[0] == llmcMagic32)
+    return llmcLayout(path, head, bytes);
   if (fs::path(path).extension() != ".bin")
-    return Layout{TokenFormat::text, 0, bytes.size()};
+    return Layout{TokenFormat::text, 0, bytes};
   if (hasMegatronIndex(path))
     return Status::user(fmt::format("{}: belongs to a Megatron dataset (an .idx file lies beside "
                                     "it); convert it to raw 16-bit tokens",
                                     path));
-  if (bytes.size() % 2 != 0)
+  if (bytes % 2 != 0)
     return Status::user(fmt::format("{}: {} bytes are not a whole number of 16-bit tokens; the "
                                     "file is truncated: write it again",
-                                    path, bytes.size()));
-  return Layout{TokenFormat::nanoGpt, 0, bytes.size() / 2};
+                                    path, bytes));
+  return Layout{TokenFormat::nanoGpt, 0, bytes / 2};
 }
 
 /// Widens `count` ids to 32 bits and returns how many of them, from the first, are in the vocab.
@@ -127,10 +136,10 @@ std::string_view tokenFormatName(TokenFormat format) {
 }
 
 Status TokenSource::add(const std::string &path) {
-  GRADC_ASSIGN_OR_RETURN(MappedFile mapped, MappedFile::open(path, AccessPattern::random));
-  GRADC_ASSIGN_OR_RETURN(Layout layout, detect(path, mapped.bytes()));
+  GRADC_ASSIGN_OR_RETURN(InputFile input, InputFile::open(path));
+  GRADC_ASSIGN_OR_RETURN(Layout layout, detect(path, input));
   files_.push_back(
-      {path, layout.format, std::move(mapped), layout.headerBytes, size_, layout.count});
+      {path, layout.format, std::move(input), layout.headerBytes, size_, layout.count});
   size_ += layout.count;
   return {};
 }
@@ -193,15 +202,15 @@ Status TokenSource::read(uint64_t begin, uint64_t count, int32_t *out, int64_t v
 
 Status TokenSource::readFrom(const File &file, uint64_t begin, uint64_t count, int32_t *out,
                              int64_t vocabSize) const {
-  size_t width = bytesPerToken(file.format), offset = file.headerBytes + begin * width;
-  const std::byte *from = file.mapped.bytes().data() + offset;
+  size_t width = bytesPerToken(file.format);
+  std::vector<std::byte> bytes(count * width);
+  GRADC_RETURN_IF_ERROR(file.input.read(file.headerBytes + begin * width, bytes));
+  const std::byte *from = bytes.data();
   uint64_t good = width == 1   ? widen<uint8_t>(from, count, out, vocabSize)
                   : width == 2 ? widen<uint16_t>(from, count, out, vocabSize)
                                : widen<uint32_t>(from, count, out, vocabSize);
-  if (good == count) {
-    file.mapped.release(offset, count * width);
+  if (good == count)
     return {};
-  }
   std::string_view mend = file.format == TokenFormat::text
                               ? "plain text is read as bytes and needs a vocabulary of 256"
                               : "retokenise with the model's tokenizer";

@@ -1,9 +1,10 @@
 // Token data as people have it: plain text taken as bytes, nanoGPT's raw 16-bit files, llm.c's
-// files with a header. Memory-mapped; what was read does not stay resident, however long the run.
+// files with a header. Read at offsets and not mapped: what was read does not stay resident,
+// however long the run, and a file that is cut short meanwhile is an error and no signal.
 #pragma once
 
 #include "runtime/Status.h"
-#include "runtime/data/MappedFile.h"
+#include "runtime/data/InputFile.h"
 #include "runtime/data/TokenFolder.h"
 
 #include <cstdint>
@@ -37,7 +38,8 @@ public:
   TokenFormat format() const { return files_.front().format; }
 
   /// Copies tokens [begin, begin + count) to `out`. An id that is not below `vocabSize` is a user
-  /// error that names its file and position; a range past the end is a defect of the caller.
+  /// error that names its file and position; a file that has become shorter is a fault of the
+  /// machine; a range past the end is a defect of the caller.
   Status read(uint64_t begin, uint64_t count, int32_t *out, int64_t vocabSize) const;
 
 private:
@@ -46,7 +48,7 @@ private:
   struct File {
     std::string path;
     TokenFormat format;
-    MappedFile mapped;
+    InputFile input;
     size_t headerBytes;
     uint64_t first; ///< position of its first token in the whole sequence
     uint64_t count;

@@ -97,6 +97,9 @@ class BadInput(Case):
         self.compile_refused(self.folder, "--precision", "fp4", says=["fp4"])
         self.compile_refused(self.folder, "--optimizer", "adam9", says=["adam9", "adamw"])
         self.compile_refused(self.folder, "--no-such-flag", says=["--no-such-flag"])
+        self.compile_refused(self.folder, "--seq", 8, "--seq", 16, says=["--seq"])
+        self.refuse(self.executable, "train", "--data", self.data, "--steps", 1, "--lr", 1, "--lr", 2,
+                    says=["--lr"])
         self.refuse(self.executable, "train", "--steps", 1, says=["--data"])
 
     def test_output_cannot_be_written(self):

@@ -9,54 +9,13 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "AppRun.h"
+#include "AppFixture.h"
 #include "ToyExecutable.h"
 #include "runtime/checkpoint/Safetensors.h"
 #include "runtime/checkpoint/SafetensorsWriter.h"
 
 namespace gradc::rt {
 namespace {
-
-using nlohmann::json;
-using Arguments = std::vector<std::string>;
-
-class AppTest : public testing::Test {
-protected:
-  AppTest() {
-    std::string text;
-    for (int i = 0; i < 400; ++i)
-      text += "the quick brown fox jumps over the lazy dog " + std::to_string(i * i % 97) + "\n";
-    writeFile(data, text);
-    writeFile(valData, text.substr(0, 1001));
-  }
-
-  Arguments train(int steps, Arguments more = {}) const {
-    Arguments arguments{"train", "--data", data,        "--steps", std::to_string(steps),
-                        "--lr",  "0.5",    "--threads", "2"};
-    arguments.insert(arguments.end(), more.begin(), more.end());
-    return arguments;
-  }
-
-  std::vector<json> metrics(const std::string &path) const {
-    std::vector<json> lines;
-    std::string text = readFile(path), line;
-    std::stringstream stream(text);
-    while (std::getline(stream, line))
-      lines.push_back(json::parse(line));
-    return lines;
-  }
-
-  /// Runs and checks that it is refused with one line.
-  void expectError(const AppResult &result, int code, const std::string &part) {
-    EXPECT_EQ(result.exitCode, code) << result.err;
-    EXPECT_TRUE(result.err.starts_with("error: ")) << result.err;
-    EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
-    EXPECT_NE(result.err.find(part), std::string::npos) << result.err;
-  }
-
-  TemporaryFolder folder;
-  std::string data = folder.path("data.txt"), valData = folder.path("val.txt");
-};
 
 TEST_F(AppTest, TrainsAndReports) {
   auto result = runToy(
@@ -168,54 +127,6 @@ TEST_F(AppTest, ResumeWithoutACheckpointStartsAfresh) {
   result = runToy(train(5, {"--checkpoint-dir", dir, "--resume"}));
   EXPECT_EQ(result.exitCode, 0) << result.err;
   EXPECT_NE(result.out.find("nothing to do"), std::string::npos) << result.out;
-}
-
-TEST_F(AppTest, RefusesToMixRuns) {
-  std::string dir = folder.path("ckpt");
-  ASSERT_EQ(runToy(train(5, {"--checkpoint-dir", dir})).exitCode, 0);
-  expectError(runToy(train(5, {"--checkpoint-dir", dir})), 1, "--resume");
-  expectError(runToy(train(9, {"--checkpoint-dir", dir, "--resume", "--seed", "7"})), 1,
-              "--seed 7");
-  expectError(runToy(train(9, {"--checkpoint-dir", dir, "--resume", "--data-order", "sequential"})),
-              1, "--data-order sequential");
-}
-
-TEST_F(AppTest, RefusesWrongInputInOneLine) {
-  expectError(runToy({}), 1, "subcommand");
-  expectError(runToy({"train", "--steps", "3"}), 1, "--data");
-  expectError(runToy(train(5, {"--no-such-flag"})), 1, "no-such-flag");
-  expectError(runToy(train(5, {"--lr-decay", "square"})), 1, "square");
-  expectError(runToy(train(5, {"--min-lr", "3"})), 1, "--min-lr");
-  expectError(runToy(train(5, {"--resume"})), 1, "--checkpoint-dir");
-  expectError(runToy(train(5, {"--init", "zeros"})), 1, "--init zeros");
-  expectError(runToy(train(0)), 1, "--steps");
-  expectError(runToy({"train", "--data", folder.path("none"), "--steps", "3"}), 1, "none");
-  expectError(runToy(train(5, {"--save-weights", folder.path("no/such/file")})), 1, "no/such");
-  expectError(runToy({"eval", "--data", data}), 1, "--init-weights");
-  expectError(runToy({"eval", "--data", data, "--checkpoint-dir", folder.path("no")}), 1,
-              "checkpoint");
-}
-
-TEST_F(AppTest, RefusesATokenBeyondTheVocabulary) {
-  std::string tokens(4000, '\0');
-  tokens[2 * 777 + 1] = 1; // token 777 is 256
-  std::string path = folder.path("tokens.bin");
-  writeFile(path, tokens);
-  expectError(runToy({"train", "--data", path, "--steps", "200", "--threads", "1"}), 1,
-              "position 777");
-}
-
-TEST_F(AppTest, ReportsAFullDisk) {
-  expectError(runToy(train(5, {"--save-weights", "/dev/full"})), 2, "/dev/full");
-}
-
-TEST_F(AppTest, EndsARunThatIsNotFinite) {
-  std::string dir = folder.path("ckpt");
-  auto result = runToy(train(500, {"--lr", "1e38", "--clip-grad", "0", "--checkpoint-dir", dir}));
-  expectError(result, 1, "3 steps in a row");
-  EXPECT_EQ(result.out.find("saved step"), std::string::npos) << result.out;
-  expectError(runToy(train(500, {"--lr", "1e38", "--clip-grad", "0", "--check-nans"})), 1,
-              "finite");
 }
 
 TEST_F(AppTest, DumpsTheLastStepsGradients) {
@@ -363,33 +274,6 @@ TEST_F(AppTest, ListsEveryOptionInItsHelp) {
     EXPECT_NE(result.out.find(flag), std::string::npos) << flag;
   EXPECT_NE(result.out.find("0.0003"), std::string::npos) << result.out;
   EXPECT_EQ(runToy({"--help"}).exitCode, 0);
-}
-
-TEST_F(AppTest, RefusesWhatDoesNotFitTheMemory) {
-  auto metadata = json::parse(toyMetadata());
-  metadata["arena_bytes"] = int64_t(1) << 50;
-  std::string text = metadata.dump();
-  expectError(runApp(toyWithMetadata(text), train(5)), 2, "1048576.00 GiB");
-}
-
-TEST_F(AppTest, RefusesDamagedMetadataAndMissingInstructions) {
-  auto changed = [&](auto change) {
-    auto metadata = json::parse(toyMetadata());
-    change(metadata);
-    std::string text = metadata.dump();
-    return runApp(toyWithMetadata(text), {"bench", "--steps", "1"});
-  };
-  expectError(changed([](json &m) { m["state"][0]["offset"] = 1 << 30; }), 70, "state[0].offset");
-  expectError(changed([](json &m) { m["state"][0]["bytes"] = 4; }), 70, "state[0].bytes");
-  expectError(changed([](json &m) { m["state"][0]["shape"] = {-1}; }), 70, "shape");
-  expectError(changed([](json &m) { m.erase("flags"); }), 70, "flags");
-  expectError(changed([](json &m) { m["memory"] = "much"; }), 70, "memory");
-  expectError(changed([](json &m) { m["format"] = 2; }), 70, "format");
-  std::string cut = toyMetadata().substr(0, 200);
-  expectError(runApp(toyWithMetadata(cut), {"info"}), 70, "metadata");
-  auto executable = toyExecutable();
-  executable.abiVersion = 99;
-  expectError(runApp(executable, {"bench"}), 70, "ABI 99");
 }
 
 } // namespace

@@ -185,5 +185,19 @@ TEST_F(DataTokenSource, AFolderWithoutTheSplitGivesWhatIsNotOfTheOther) {
                "for training", "name a file");
 }
 
+TEST_F(DataTokenSource, AFileThatIsCutShortMeanwhile) {
+  std::string file = write("cut.bin", raw(std::vector<uint16_t>(4000, 7)));
+  auto source = openTokens(file);
+  ASSERT_OK(source.status());
+  std::filesystem::resize_file(file, 2001);
+  std::vector<int32_t> out(4000);
+  ASSERT_OK((*source)->read(0, 1000, out.data(), 8));
+  EXPECT_EQ(out[999], 7);
+  EXPECT_ERROR((*source)->read(0, 1001, out.data(), 8), ExitCode::machineFault, "cut.bin",
+               "ends at byte 2001, of 8000 when it was opened");
+  EXPECT_ERROR((*source)->read(3000, 1, out.data(), 8), ExitCode::machineFault, "cut.bin",
+               "restore the file");
+}
+
 } // namespace
 } // namespace gradc::rt

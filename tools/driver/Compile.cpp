@@ -7,6 +7,7 @@
 #include "mlir/Pass/PassManager.h"
 #include "tools/driver/ByteSize.h"
 #include "tools/driver/LossChunk.h"
+#include "tools/driver/RecordedFlags.h"
 
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
@@ -71,97 +72,16 @@ Failure Compiler::timed(Phase phase, llvm::function_ref<Failure()> work) {
   auto begin = std::chrono::steady_clock::now();
   Failure failure = work();
   if (!failure && phase < Phase::codegen && !(phase == Phase::import && request.from))
-    recordPhase(phase);
+    recordPhase(module(), phase, request, model.info);
   seconds.push_back(
       {phase, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count()});
   if (failure || request.dumpFolder.empty() || phase >= Phase::codegen)
     return failure;
   std::string name;
-  llvm::raw_string_ostream(name) << static_cast<int>(phase) + 1 << "-"
-                                 << phases()[static_cast<size_t>(phase)].name << ".mlir";
+  llvm::raw_string_ostream(name) << static_cast<int>(phase) + 1 << "-" << nameOf(phase) << ".mlir";
   if (std::error_code error = llvm::sys::fs::create_directories(request.dumpFolder))
     return {Exit::machineFault, request.dumpFolder + ": cannot be made: " + error.message()};
   return writeModule(request.dumpFolder + "/" + name);
-}
-
-namespace {
-
-llvm::StringRef nameOf(Phase phase) { return phases()[static_cast<size_t>(phase)].name; }
-
-/// A flag that the module of a later phase depends on.
-struct RecordedFlag {
-  llvm::StringRef name;
-  Phase decides;
-  std::string *value;
-  std::string fallback;
-};
-
-std::string maskText(const ModelInfo &info) { return info.documentSeparator ? "on" : "off"; }
-std::string separatorText(const ModelInfo &info) {
-  return info.documentSeparator ? std::to_string(*info.documentSeparator) : "none";
-}
-
-} // namespace
-
-/// What tells how the module came about: its phase, and the flags that went into it.
-void Compiler::recordPhase(Phase phase) {
-  Builder b(context.get());
-  auto text = [&](llvm::StringRef name, const std::string &value) {
-    return b.getNamedAttr(name, b.getStringAttr(value));
-  };
-  const Options &passes = request.passes;
-  module()->setAttr("nn.phase", b.getStringAttr(nameOf(phase)));
-  module()->setAttr(
-      "nn.flags",
-      b.getDictionaryAttr(
-          {text("precision", passes.precision), text("fp8-scaling", passes.float8Scaling),
-           text("recompute", request.recompute), text("optimizer", passes.optimizer),
-           text("grad-accum", std::to_string(passes.gradAccum)),
-           text("loss-chunk", formatLossChunk(passes.lossChunk)),
-           text("fuse", passes.fuse ? "on" : "off"), text("document-mask", maskText(model.info)),
-           text("document-separator", separatorText(model.info))}));
-}
-
-/// Takes over the flags that went into the module; refuses others.
-Failure Compiler::restoreFlags() {
-  auto recorded = module()->getAttrOfType<DictionaryAttr>("nn.flags");
-  std::string accumulation = std::to_string(request.passes.gradAccum);
-  std::string lossChunk = formatLossChunk(request.passes.lossChunk);
-  std::string fuse = request.passes.fuse ? "on" : "off";
-  std::string mask = request.import.documentMask ? "on" : "off";
-  std::optional<int64_t> given = request.import.documentSeparator;
-  std::string separator = given ? std::to_string(*given) : "none";
-  RecordedFlag flags[] = {
-      {"precision", Phase::precision, &request.passes.precision, "fp32"},
-      {"fp8-scaling", Phase::precision, &request.passes.float8Scaling, "current"},
-      {"recompute", Phase::recompute, &request.recompute, "none"},
-      {"optimizer", Phase::trainingStep, &request.passes.optimizer, "adamw"},
-      {"grad-accum", Phase::trainingStep, &accumulation, "1"},
-      {"loss-chunk", Phase::chunkLoss, &lossChunk, "auto"},
-      {"fuse", Phase::fusion, &fuse, "on"},
-      {"document-mask", Phase::import, &mask, "off"},
-      {"document-separator", Phase::import, &separator, "none"}};
-  for (RecordedFlag &flag : flags) {
-    if (flag.decides > *request.from)
-      continue;
-    auto value = recorded ? recorded.getAs<StringAttr>(flag.name) : StringAttr();
-    if (!value)
-      return {Exit::userError, request.model + ": does not say its --" + flag.name.str() +
-                                   "; give a module that --compile-to wrote"};
-    if (*flag.value != value.getValue() && *flag.value != flag.fallback)
-      return {Exit::userError, "--" + flag.name.str() + " " + *flag.value + ": " + request.model +
-                                   " was compiled with " + value.getValue().str() +
-                                   "; leave the flag out"};
-    *flag.value = value.getValue().str();
-  }
-  request.passes.gradAccum = std::stoll(accumulation);
-  std::optional<int64_t> rows = parseLossChunk(lossChunk);
-  if (!rows)
-    return {Exit::userError, request.model + ": --loss-chunk " + lossChunk +
-                                 " is no number of rows; give a module that --compile-to wrote"};
-  request.passes.lossChunk = *rows;
-  request.passes.fuse = fuse == "on";
-  return {};
 }
 
 /// A module that an earlier compile wrote after a phase, as it is.
@@ -182,7 +102,7 @@ Failure Compiler::resume() {
     return {Exit::userError, request.model + ": was compiled for --micro-batch " +
                                  std::to_string(model.info.microBatch) + " --seq " +
                                  std::to_string(model.info.seq) + "; leave both out"};
-  Failure failure = restoreFlags();
+  Failure failure = restoreFlags(module(), request);
   return failure ? failure : checkLossChunk();
 }
 

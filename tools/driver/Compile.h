@@ -44,9 +44,7 @@ public:
 private:
   Failure import();
   Failure resume();
-  Failure restoreFlags();
   Failure checkLossChunk() const;
-  void recordPhase(Phase phase);
   Failure checkOutput() const;
   Failure runPasses(Phase phase);
   Failure runPhase(Phase phase, mlir::ModuleOp onto);

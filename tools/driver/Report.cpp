@@ -102,7 +102,7 @@ void printPlan(const Compiler &compiler, const CompileRequest &request, bool jso
 
 void printTimings(const Compiler &compiler, llvm::raw_ostream &out) {
   for (auto &[phase, time] : compiler.timings())
-    out << llvm::format("%9.3f s  ", time) << phases()[static_cast<size_t>(phase)].name << "\n";
+    out << llvm::format("%9.3f s  ", time) << nameOf(phase) << "\n";
 }
 
 } // namespace gradc

@@ -1,0 +1,138 @@
+// What an executable refuses: one line, and the exit code that says whose fault it is.
+#include <csignal>
+#include <unistd.h>
+
+#include "AppFixture.h"
+#include "ToyExecutable.h"
+
+namespace gradc::rt {
+namespace {
+
+class AppRefusal : public AppTest {};
+
+TEST_F(AppRefusal, RefusesToMixRuns) {
+  std::string dir = folder.path("ckpt");
+  ASSERT_EQ(runToy(train(5, {"--checkpoint-dir", dir})).exitCode, 0);
+  expectError(runToy(train(5, {"--checkpoint-dir", dir})), 1, "--resume");
+  expectError(runToy(train(9, {"--checkpoint-dir", dir, "--resume", "--seed", "7"})), 1,
+              "--seed 7");
+  expectError(runToy(train(9, {"--checkpoint-dir", dir, "--resume", "--data-order", "sequential"})),
+              1, "--data-order sequential");
+}
+
+TEST_F(AppRefusal, RefusesWrongInputInOneLine) {
+  expectError(runToy({}), 1, "subcommand");
+  expectError(runToy({"train", "--steps", "3"}), 1, "--data");
+  expectError(runToy(train(5, {"--no-such-flag"})), 1, "no-such-flag");
+  expectError(runToy(train(5, {"--lr-decay", "square"})), 1, "square");
+  expectError(runToy(train(5, {"--min-lr", "3"})), 1, "--min-lr");
+  expectError(runToy(train(5, {"--resume"})), 1, "--checkpoint-dir");
+  expectError(runToy(train(5, {"--init", "zeros"})), 1, "--init zeros");
+  expectError(runToy(train(0)), 1, "--steps");
+  expectError(runToy({"train", "--data", folder.path("none"), "--steps", "3"}), 1, "none");
+  expectError(runToy(train(5, {"--save-weights", folder.path("no/such/file")})), 1, "no/such");
+  expectError(runToy({"eval", "--data", data}), 1, "--init-weights");
+  expectError(runToy({"eval", "--data", data, "--checkpoint-dir", folder.path("no")}), 1,
+              "checkpoint");
+}
+
+TEST_F(AppRefusal, RefusesATokenBeyondTheVocabulary) {
+  std::string tokens(4000, '\0');
+  tokens[2 * 777 + 1] = 1; // token 777 is 256
+  std::string path = folder.path("tokens.bin");
+  writeFile(path, tokens);
+  expectError(runToy({"train", "--data", path, "--steps", "200", "--threads", "1"}), 1,
+              "position 777");
+}
+
+TEST_F(AppRefusal, ReportsAFullDisk) {
+  expectError(runToy(train(5, {"--save-weights", "/dev/full"})), 2, "/dev/full");
+}
+
+TEST_F(AppRefusal, EndsARunThatIsNotFinite) {
+  std::string dir = folder.path("ckpt");
+  auto result = runToy(train(500, {"--lr", "1e38", "--clip-grad", "0", "--checkpoint-dir", dir}));
+  expectError(result, 1, "3 steps in a row");
+  EXPECT_EQ(result.out.find("saved step"), std::string::npos) << result.out;
+  expectError(runToy(train(500, {"--lr", "1e38", "--clip-grad", "0", "--check-nans"})), 1,
+              "finite");
+}
+
+TEST_F(AppRefusal, RefusesWhatDoesNotFitTheMemory) {
+  auto metadata = json::parse(toyMetadata());
+  metadata["arena_bytes"] = int64_t(1) << 50;
+  std::string text = metadata.dump();
+  expectError(runApp(toyWithMetadata(text), train(5)), 2, "1048576.00 GiB");
+}
+
+TEST_F(AppRefusal, RefusesDamagedMetadataAndMissingInstructions) {
+  auto changed = [&](auto change) {
+    auto metadata = json::parse(toyMetadata());
+    change(metadata);
+    std::string text = metadata.dump();
+    return runApp(toyWithMetadata(text), {"bench", "--steps", "1"});
+  };
+  expectError(changed([](json &m) { m["state"][0]["offset"] = 1 << 30; }), 70, "state[0].offset");
+  expectError(changed([](json &m) { m["state"][0]["bytes"] = 4; }), 70, "state[0].bytes");
+  expectError(changed([](json &m) { m["state"][0]["shape"] = {-1}; }), 70, "shape");
+  expectError(changed([](json &m) { m.erase("flags"); }), 70, "flags");
+  expectError(changed([](json &m) { m["memory"] = "much"; }), 70, "memory");
+  expectError(changed([](json &m) { m["format"] = 2; }), 70, "format");
+  std::string cut = toyMetadata().substr(0, 200);
+  expectError(runApp(toyWithMetadata(cut), {"info"}), 70, "metadata");
+  auto executable = toyExecutable();
+  executable.abiVersion = 99;
+  expectError(runApp(executable, {"bench"}), 70, "ABI 99");
+}
+
+TEST_F(AppRefusal, AFlagGivenTwice) {
+  expectError(runToy(train(5, {"--warmup", "1", "--warmup", "2"})), 1, "--warmup");
+  expectError(runToy({"eval", "--data", data, "--data", data, "--init-weights", data}), 1,
+              "--data");
+}
+
+TEST_F(AppRefusal, ALossScaleWhereNoLossIsScaled) {
+  for (const char *flag : {"--loss-scale", "--loss-scale-growth", "--loss-scale-interval"})
+    expectError(runToy(train(5, {flag, "2"})), 1,
+                std::string(flag) + ": this executable computes in fp32 and scales no loss; leave "
+                                    "the flag out, or compile with --precision fp16");
+  expectError(runToy(train(5, {"--loss-scale-backoff", "0.5"})), 1, "--loss-scale-backoff: ");
+}
+
+TEST_F(AppRefusal, DataThatIsCutShortMeanwhile) {
+  std::string metricsPath = folder.path("m.jsonl");
+  // More than what is read ahead and what the system keeps of a page.
+  std::string text = readFile(data);
+  while (text.size() < (1 << 20))
+    text += text;
+  writeFile(data, text);
+  auto result = runToy(train(1000000, {"--metrics", metricsPath}), [&](pid_t child) {
+    for (int i = 0; i < 20000 && readFile(metricsPath).empty(); ++i)
+      usleep(500);
+    if (::truncate(data.c_str(), 5000) != 0)
+      kill(child, SIGKILL);
+  });
+  expectError(result, 2, "it was cut short meanwhile; restore the file");
+  EXPECT_NE(result.err.find(data), std::string::npos) << result.err;
+}
+
+TEST_F(AppRefusal, AnotherPrecisionOfTheSameRunIsWarnedOf) {
+  auto inPrecision = [](const char *precision) {
+    auto metadata = json::parse(toyMetadata());
+    metadata["flags"]["precision"] = precision;
+    return metadata.dump();
+  };
+  std::string dir = folder.path("ckpt"), tf32 = inPrecision("tf32"), fp32 = inPrecision("fp32");
+  auto first = runApp(toyWithMetadata(tf32), train(5, {"--checkpoint-dir", dir}));
+  ASSERT_EQ(first.exitCode, 0) << first.err;
+  auto same = runApp(toyWithMetadata(tf32), train(6, {"--checkpoint-dir", dir, "--resume"}));
+  ASSERT_EQ(same.exitCode, 0) << same.err;
+  EXPECT_EQ(same.err, "");
+  auto other = runApp(toyWithMetadata(fp32), train(7, {"--checkpoint-dir", dir, "--resume"}));
+  ASSERT_EQ(other.exitCode, 0) << other.err;
+  EXPECT_EQ(other.err,
+            "warning: " + dir + "/step-6 was trained in tf32; this executable goes on in fp32\n");
+}
+
+} // namespace
+} // namespace gradc::rt

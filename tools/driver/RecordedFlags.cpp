@@ -1,0 +1,86 @@
+// See RecordedFlags.h.
+#include "tools/driver/RecordedFlags.h"
+#include "tools/driver/LossChunk.h"
+
+using namespace mlir;
+
+namespace gradc {
+
+namespace {
+
+/// A flag that the module of a later phase depends on.
+struct RecordedFlag {
+  llvm::StringRef name;
+  Phase decides;
+  std::string *value;
+  std::string fallback;
+};
+
+std::string maskText(const ModelInfo &info) { return info.documentSeparator ? "on" : "off"; }
+std::string separatorText(const ModelInfo &info) {
+  return info.documentSeparator ? std::to_string(*info.documentSeparator) : "none";
+}
+
+} // namespace
+
+void recordPhase(ModuleOp module, Phase phase, const CompileRequest &request,
+                 const ModelInfo &info) {
+  Builder b(module.getContext());
+  auto text = [&](llvm::StringRef name, const std::string &value) {
+    return b.getNamedAttr(name, b.getStringAttr(value));
+  };
+  const Options &passes = request.passes;
+  module->setAttr("nn.phase", b.getStringAttr(nameOf(phase)));
+  module->setAttr(
+      "nn.flags",
+      b.getDictionaryAttr(
+          {text("precision", passes.precision), text("fp8-scaling", passes.float8Scaling),
+           text("recompute", request.recompute), text("optimizer", passes.optimizer),
+           text("grad-accum", std::to_string(passes.gradAccum)),
+           text("loss-chunk", formatLossChunk(passes.lossChunk)),
+           text("fuse", passes.fuse ? "on" : "off"), text("document-mask", maskText(info)),
+           text("document-separator", separatorText(info))}));
+}
+
+Failure restoreFlags(ModuleOp module, CompileRequest &request) {
+  auto recorded = module->getAttrOfType<DictionaryAttr>("nn.flags");
+  std::string accumulation = std::to_string(request.passes.gradAccum);
+  std::string lossChunk = formatLossChunk(request.passes.lossChunk);
+  std::string fuse = request.passes.fuse ? "on" : "off";
+  std::string mask = request.import.documentMask ? "on" : "off";
+  std::optional<int64_t> given = request.import.documentSeparator;
+  std::string separator = given ? std::to_string(*given) : "none";
+  RecordedFlag flags[] = {
+      {"precision", Phase::precision, &request.passes.precision, "fp32"},
+      {"fp8-scaling", Phase::precision, &request.passes.float8Scaling, "current"},
+      {"recompute", Phase::recompute, &request.recompute, "none"},
+      {"optimizer", Phase::trainingStep, &request.passes.optimizer, "adamw"},
+      {"grad-accum", Phase::trainingStep, &accumulation, "1"},
+      {"loss-chunk", Phase::chunkLoss, &lossChunk, "auto"},
+      {"fuse", Phase::fusion, &fuse, "on"},
+      {"document-mask", Phase::import, &mask, "off"},
+      {"document-separator", Phase::import, &separator, "none"}};
+  for (RecordedFlag &flag : flags) {
+    if (flag.decides > *request.from)
+      continue;
+    auto value = recorded ? recorded.getAs<StringAttr>(flag.name) : StringAttr();
+    if (!value)
+      return {Exit::userError, request.model + ": does not say its --" + flag.name.str() +
+                                   "; give a module that --compile-to wrote"};
+    if (*flag.value != value.getValue() && *flag.value != flag.fallback)
+      return {Exit::userError, "--" + flag.name.str() + " " + *flag.value + ": " + request.model +
+                                   " was compiled with " + value.getValue().str() +
+                                   "; leave the flag out"};
+    *flag.value = value.getValue().str();
+  }
+  request.passes.gradAccum = std::stoll(accumulation);
+  std::optional<int64_t> rows = parseLossChunk(lossChunk);
+  if (!rows)
+    return {Exit::userError, request.model + ": --loss-chunk " + lossChunk +
+                                 " is no number of rows; give a module that --compile-to wrote"};
+  request.passes.lossChunk = *rows;
+  request.passes.fuse = fuse == "on";
+  return {};
+}
+
+} // namespace gradc
