@@ -34,7 +34,7 @@ int main(int argc, char **argv) {
       llvm::cl::desc("Interpret every function before and after each pass and compare"));
   DialectRegistry registry;
   registry.insert<func::FuncDialect, gradc::nn::NnDialect, gradc::exec::ExecDialect>();
-  gradc::codegen::CpuKernelLibrary kernels;
+  gradc::codegen::CpuKernelLibrary kernels(gradc::codegen::CpuTarget::host());
   gradc::registerPasses(kernels);
   registerTransformsPasses();
   auto [input, output] =

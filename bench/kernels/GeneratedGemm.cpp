@@ -50,7 +50,7 @@ double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-codegen::GemmSpec specOf(const Shape &shape, const Variant &variant) {
+codegen::GemmSpec specOf(const Shape &shape, const Variant &variant, int threads) {
   auto matrix = [&](int64_t rows, int64_t columns, bool transposed) -> codegen::GemmSpec::Matrix {
     return {transposed ? 1 : columns, transposed ? rows : 1, rows * columns, variant.dtype};
   };
@@ -60,6 +60,7 @@ codegen::GemmSpec specOf(const Shape &shape, const Variant &variant) {
   spec.b = matrix(shape.k, shape.n, shape.bTransposed);
   spec.c = matrix(shape.m, shape.n, false);
   spec.roundInputs = variant.rounding;
+  spec.threads = threads;
   return spec;
 }
 
@@ -106,7 +107,7 @@ bool measureShape(const Shape &shape, rt::ThreadPool &pool, int threads, std::by
   std::vector<codegen::GemmSpec> specs;
   std::vector<codegen::LoadedKernel> kernels;
   for (const Variant &variant : variants) {
-    specs.push_back(specOf(shape, variant));
+    specs.push_back(specOf(shape, variant, threads));
     kernels.push_back(compile(specs.back()));
   }
   auto before = rt::measurePeak(threads);

@@ -52,7 +52,9 @@ KernelGeometry foldRowsGeometry(nn::FoldRowsOp op, ArrayRef<int64_t>, const CpuT
 void emitFoldRowsOp(nn::FoldRowsOp op, Emission &to) {
   emitFoldRows(to.builder, to.module, to.name, columns(op.getInput()), to.target);
 }
-KernelGeometry sumGeometry(nn::SumOp op, ArrayRef<int64_t>, const CpuTarget &) { return {elements(op.getInput()), 1}; }
+KernelGeometry sumGeometry(nn::SumOp op, ArrayRef<int64_t>, const CpuTarget &) {
+  return {elements(op.getInput()), 1};
+}
 void emitSum(nn::SumOp, Emission &to) { emitFoldAll(to.builder, to.module, to.name, to.target); }
 KernelGeometry squareSumsGeometry(nn::SquareSumsOp op, ArrayRef<int64_t>, const CpuTarget &) {
   return {elements(op.getInput()), elements(op.getResult())};
@@ -148,7 +150,8 @@ AttentionSpec specOf(nn::AttentionGradOp op, ArrayRef<int64_t> strides) {
   spec.dv = headStrides(spec, op.getValueGradient(), strides[results + 2]);
   return spec;
 }
-KernelGeometry attentionGradGeometry(nn::AttentionGradOp op, ArrayRef<int64_t> strides, const CpuTarget &) {
+KernelGeometry attentionGradGeometry(nn::AttentionGradOp op, ArrayRef<int64_t> strides,
+                                     const CpuTarget &) {
   return {rows(op.getQuery()), attentionBackwardTaskCount(specOf(op, strides))};
 }
 void emitAttentionGrad(nn::AttentionGradOp op, Emission &to) {

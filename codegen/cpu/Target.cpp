@@ -5,6 +5,9 @@
 #include "llvm/TargetParser/Host.h"
 #include "llvm/TargetParser/SubtargetFeature.h"
 
+#include <algorithm>
+#include <thread>
+
 namespace gradc::codegen {
 
 CpuTarget CpuTarget::host() {
@@ -24,6 +27,7 @@ CpuTarget CpuTarget::host() {
     target.vectorBits = 256;
   target.hasBf16 = target.vectorBits == 512 && has("avx512bf16");
   target.pairsBf16 = target.hasBf16;
+  target.threads = std::max(1u, std::thread::hardware_concurrency());
   return target;
 }
 

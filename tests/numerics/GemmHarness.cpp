@@ -69,6 +69,7 @@ GemmSpec makeSpec(int64_t m, int64_t n, int64_t k, bool aTransposed, bool bTrans
                   int64_t gap) {
   GemmSpec spec;
   spec.m = m, spec.n = n, spec.k = k;
+  spec.threads = 8;
   spec.a = strides(m, k, aTransposed, gap);
   spec.b = strides(k, n, bTransposed, gap);
   spec.c = strides(m, n, false, gap);

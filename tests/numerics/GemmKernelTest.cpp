@@ -78,6 +78,24 @@ TEST(GemmKernel, OneModuleSharesItsFunctions) {
   EXPECT_TRUE(kernel);
 }
 
+TEST(GemmKernel, BitsDoNotDependOnTheThreads) {
+  const CpuTarget target = CpuTarget::host();
+  GemmProblem problem(makeSpec(331, 403, 777, true, false));
+  auto run = [&](int64_t threads) {
+    problem.spec.threads = threads;
+    CompiledKernel kernel(target,
+                          [&](mlir::OpBuilder &, mlir::ModuleOp module, llvm::StringRef name) {
+                            emitGemm(module, name, problem.spec, target);
+                          });
+    return problem.run(kernel, 0, false);
+  };
+  std::vector<float> one = run(1);
+  EXPECT_EQ(gemmTaskCount(problem.spec), 1);
+  EXPECT_EQ(run(3), one);
+  EXPECT_EQ(run(16), one);
+  EXPECT_GE(gemmTaskCount(problem.spec), 16);
+}
+
 TEST(GemmKernel, TasksAreEnoughAndFollowFromTheShape) {
   EXPECT_EQ(gemmTaskCount(makeSpec(1, 1, 1, false, false)), 1);
   for (auto [m, n, k] : {std::tuple<int64_t, int64_t, int64_t>{1024, 2304, 768},

@@ -44,10 +44,16 @@ std::optional<Phase> phaseOfEmit(llvm::StringRef emit) {
   return std::nullopt;
 }
 
+codegen::CpuTarget targetOf(const CompileRequest &request) {
+  codegen::CpuTarget target = codegen::CpuTarget::host();
+  target.threads = request.threads;
+  return target;
+}
+
 } // namespace
 
 Compiler::Compiler(CompileRequest asked)
-    : request(std::move(asked)), library(request.products),
+    : request(std::move(asked)), target(targetOf(request)), library(target, request.products),
       context(std::make_unique<MLIRContext>(MLIRContext::Threading::DISABLED)) {
   context->loadDialect<func::FuncDialect, nn::NnDialect, exec::ExecDialect>();
   context->getDiagEngine().registerHandler([this](Diagnostic &diagnostic) {
@@ -103,6 +109,7 @@ Failure Compiler::resume() {
                                  std::to_string(model.info.microBatch) + " --seq " +
                                  std::to_string(model.info.seq) + "; leave both out"};
   Failure failure = restoreFlags(module(), request);
+  target.threads = request.threads; // a planned module has its kernels' tasks
   return failure ? failure : checkLossChunk();
 }
 

@@ -23,6 +23,7 @@ struct CompileRequest {
   std::string dumpFolder; ///< empty: no dumps
   bool timing = false;
   codegen::Products products = codegen::Products::generated;
+  int64_t threads = codegen::CpuTarget::host().threads; ///< that products are cut for
 };
 
 class Compiler {

@@ -112,6 +112,10 @@ void ModelFlags::addCode(CLI::App &app) {
   app.add_option("--gemm", gemm, "Matrix products: generated kernels, or library (oneDNN)")
       ->check(CLI::IsMember({"generated", "library"}))
       ->capture_default_str();
+  app.add_option("--threads", request.threads,
+                 "Threads that matrix products are cut for (default: this machine's processors). "
+                 "The executable runs on any number, with the same bits")
+      ->check(CLI::Range(int64_t{1}, int64_t{4096}));
 }
 
 Failure ModelFlags::finish() {

@@ -38,7 +38,8 @@ void recordPhase(ModuleOp module, Phase phase, const CompileRequest &request,
            text("recompute", request.recompute), text("optimizer", passes.optimizer),
            text("grad-accum", std::to_string(passes.gradAccum)),
            text("loss-chunk", formatLossChunk(passes.lossChunk)),
-           text("fuse", passes.fuse ? "on" : "off"), text("document-mask", maskText(info)),
+           text("fuse", passes.fuse ? "on" : "off"),
+           text("threads", std::to_string(request.threads)), text("document-mask", maskText(info)),
            text("document-separator", separatorText(info))}));
 }
 
@@ -47,6 +48,7 @@ Failure restoreFlags(ModuleOp module, CompileRequest &request) {
   std::string accumulation = std::to_string(request.passes.gradAccum);
   std::string lossChunk = formatLossChunk(request.passes.lossChunk);
   std::string fuse = request.passes.fuse ? "on" : "off";
+  std::string threads = std::to_string(request.threads);
   std::string mask = request.import.documentMask ? "on" : "off";
   std::optional<int64_t> given = request.import.documentSeparator;
   std::string separator = given ? std::to_string(*given) : "none";
@@ -58,6 +60,7 @@ Failure restoreFlags(ModuleOp module, CompileRequest &request) {
       {"grad-accum", Phase::trainingStep, &accumulation, "1"},
       {"loss-chunk", Phase::chunkLoss, &lossChunk, "auto"},
       {"fuse", Phase::fusion, &fuse, "on"},
+      {"threads", Phase::memoryPlan, &threads, std::to_string(codegen::CpuTarget::host().threads)},
       {"document-mask", Phase::import, &mask, "off"},
       {"document-separator", Phase::import, &separator, "none"}};
   for (RecordedFlag &flag : flags) {
@@ -80,6 +83,9 @@ Failure restoreFlags(ModuleOp module, CompileRequest &request) {
                                  " is no number of rows; give a module that --compile-to wrote"};
   request.passes.lossChunk = *rows;
   request.passes.fuse = fuse == "on";
+  if (llvm::StringRef(threads).getAsInteger(10, request.threads) || request.threads < 1)
+    return {Exit::userError, request.model + ": --threads " + threads +
+                                 " is no number; give a module that --compile-to wrote"};
   return {};
 }
 
