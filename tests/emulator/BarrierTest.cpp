@@ -247,8 +247,9 @@ TEST(EmulatorBarrier, ATeamsBarrierDoesNotOrderAnother) {
   LoadedModule module(teamsKernel("or i32 %thread, 64", "64"));
   std::vector<int32_t> out(128);
   expectReport(Launch(module, "teams", 1, 128).writes(out).run(rt::WarpOrder::descending),
-               {"thread 31 ", "race: reads byte 380 of shared memory (memory) that thread 95 wrote "
-                              "with no barrier between"});
+               {"thread 63 ",
+                "race: reads byte 508 of shared memory (memory) that thread 127 wrote "
+                "with no barrier between"});
 }
 
 TEST(EmulatorBarrier, ATeamThatIsTooSmall) {
