@@ -141,6 +141,7 @@ private:
   Fiber scheduler_ = nullptr, ended_ = nullptr;
   int64_t alive_ = 0; ///< threads that have not ended
   std::array<Barrier, 16> barriers_{};
+  int64_t atBarriers_ = 0; ///< threads that wait at any of them
 
   Stamp time_ = 0;   ///< the clock
   Clock clock_ = {}; ///< as the current thread sees it

@@ -96,6 +96,7 @@ void Machine::startThreads() {
   }
   alive_ = launch_->threads;
   barriers_ = {};
+  atBarriers_ = 0;
   current_ = nullptr;
 }
 
@@ -109,25 +110,23 @@ void Machine::threadMain(boost::context::detail::transfer_t from) {
 /// The next thread in order that is ready, of the current warp if it has one; sets the clock to its
 /// view. Null when none is ready.
 Thread *Machine::takeReady() {
-  auto take = [&](std::size_t w) -> Thread * {
-    Warp &warp = warps_[w];
-    if (warp.ready == 0)
+  std::size_t w = current_ ? std::size_t(current_->warp()) : 0;
+  if (!current_ || warps_[w].ready == 0) {
+    std::size_t count = warps_.size(), i = 0;
+    while (i < count && warps_[descending_ ? count - 1 - i : i].ready == 0)
+      ++i;
+    if (i == count)
       return nullptr;
-    int lane = descending_ ? 31 - std::countl_zero(warp.ready) : std::countr_zero(warp.ready);
-    warp.ready &= ~(uint32_t(1) << lane);
-    Thread *thread = &threads_[w * 32 + lane];
-    thread->waiting = nullptr;
-    clock_.now = time_ | Stamp(thread->index);
-    clock_.ordered = warp.ordered.data();
-    return thread;
-  };
-  if (current_)
-    if (Thread *thread = take(current_->warp()))
-      return thread;
-  for (std::size_t i = 0; i < warps_.size(); ++i)
-    if (Thread *thread = take(descending_ ? warps_.size() - 1 - i : i))
-      return thread;
-  return nullptr;
+    w = descending_ ? count - 1 - i : i;
+  }
+  Warp &warp = warps_[w];
+  int lane = descending_ ? 31 - std::countl_zero(warp.ready) : std::countr_zero(warp.ready);
+  warp.ready &= ~(uint32_t(1) << lane);
+  Thread *thread = &threads_[w * 32 + lane];
+  thread->waiting = nullptr;
+  clock_.now = time_ | Stamp(thread->index);
+  clock_.ordered = warp.ordered.data();
+  return thread;
 }
 
 /// Suspends a thread until another has made its lane ready and its turn has come.
@@ -165,12 +164,15 @@ void Machine::barrier(int32_t number, int64_t threads, const GradcSite &site) {
   }
   warp.atBarrier |= self.bit();
   ++barrier.arrived;
+  ++atBarriers_;
   completeBarriers();
   wait(self, site);
 }
 
 /// Completes the barriers at which all have arrived that must.
 void Machine::completeBarriers() {
+  if (atBarriers_ == 0)
+    return;
   for (std::size_t i = 0; i < barriers_.size(); ++i) {
     const Barrier &barrier = barriers_[i];
     if (barrier.arrived > 0 && barrier.arrived == (barrier.expected ? barrier.expected : alive_))
@@ -194,6 +196,7 @@ void Machine::complete(int32_t number) {
       warp.ready |= warp.atBarrier;
       warp.atBarrier = 0;
     }
+  atBarriers_ -= barriers_[number].arrived;
   barriers_[number].arrived = 0;
   current_ = nullptr; // the first warp in order goes on
 }
