@@ -9,7 +9,7 @@
 
 #include <cstdint>
 
-inline constexpr int64_t GRADC_ABI_VERSION = 2;
+inline constexpr int64_t GRADC_ABI_VERSION = 3;
 
 extern "C" {
 
@@ -36,9 +36,23 @@ struct GradcBuffer {
 /// a row program, elements of a flat one).
 typedef void (*GradcKernelFn)(void *const *buffers, int64_t extent, int64_t task);
 
+struct GradcEmulatedKernel; // runtime/emulator/Abi.h
+
+/// A kernel of a GPU: what its launches have in common. Its parameters are the buffers' addresses
+/// and the extent (i64); a task is a block of threads.
+struct GradcGpuKernel {
+  const char *name;                    ///< of the entry point
+  int64_t threads;                     ///< a block
+  int64_t sharedBytes;                 ///< dynamic shared memory a block
+  const int64_t *bytes;                ///< of each buffer
+  int64_t inputs;                      ///< so many of the first buffers are only read
+  const GradcEmulatedKernel *emulated; ///< null but in emulated executables
+};
+
 struct GradcLaunch {
   const char *name;
-  GradcKernelFn kernel;
+  GradcKernelFn kernel;      ///< null where `gpu` is not
+  const GradcGpuKernel *gpu; ///< null in executables for the CPU
   int64_t extent;
   int64_t tasks;
   int64_t bufferCount;

@@ -1,7 +1,7 @@
 // See AttentionDropout.h.
 #include "codegen/cpu/AttentionDropout.h"
 #include "codegen/cpu/AttentionOperands.h"
-#include "codegen/cpu/RandomNumbers.h"
+#include "codegen/kernels/RandomNumbers.h"
 
 #include "ir/row/Philox.h"
 

@@ -1,6 +1,6 @@
 // Attention, forward: the output rows, sums of values by weight.
 #include "codegen/cpu/AttentionForwardEmitter.h"
-#include "codegen/cpu/VectorMath.h"
+#include "codegen/kernels/VectorMath.h"
 
 #include <numbers>
 

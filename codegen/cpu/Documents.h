@@ -7,19 +7,12 @@
 #pragma once
 
 #include "codegen/cpu/Target.h"
+#include "codegen/kernels/Specs.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 
-#include <cstdint>
-
 namespace gradc::codegen {
-
-struct DocumentsSpec {
-  int64_t seq = 1; ///< tokens of a row
-  int32_t separator = 0;
-  bool operator==(const DocumentsSpec &) const = default;
-};
 
 /// A task is a row.
 int64_t taskCount(const DocumentsSpec &spec, int64_t extent);

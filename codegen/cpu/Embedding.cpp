@@ -7,21 +7,6 @@
 using namespace mlir;
 namespace gradc::codegen {
 
-static std::string verifySpec(int64_t vocab, int64_t channels,
-                              std::initializer_list<row::Dtype> dtypes) {
-  if (vocab < 1 || channels < 1)
-    return "embedding: expected positive sizes";
-  if (llvm::is_contained(dtypes, row::Dtype::i32))
-    return "embedding: expected f32, bf16 or f16, got: i32";
-  return "";
-}
-std::string verify(const EmbeddingSpec &s) {
-  return verifySpec(s.vocab, s.channels, {s.table, s.out});
-}
-std::string verify(const EmbeddingGradientSpec &s) {
-  return verifySpec(s.vocab, s.channels, {s.dy});
-}
-
 int64_t taskCount(const EmbeddingSpec &, int64_t extent) {
   return (extent + embeddingRowsPerTask - 1) / embeddingRowsPerTask;
 }

@@ -10,34 +10,12 @@
 #pragma once
 
 #include "codegen/cpu/Target.h"
-#include "ir/row/RowProgram.h"
+#include "codegen/kernels/Specs.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 
-#include <cstdint>
-#include <string>
-
 namespace gradc::codegen {
-
-struct EmbeddingSpec {
-  int64_t vocab = 0;    ///< V
-  int64_t channels = 0; ///< C
-  row::Dtype table = row::Dtype::f32, out = row::Dtype::f32;
-  bool operator==(const EmbeddingSpec &) const = default;
-};
-
-struct EmbeddingGradientSpec {
-  int64_t vocab = 0;
-  int64_t channels = 0;
-  bool accumulate = false; ///< adds to what out holds; else all of out is written
-  row::Dtype dy = row::Dtype::f32;
-  bool operator==(const EmbeddingGradientSpec &) const = default;
-};
-
-/// Empty when a kernel can be emitted, else what is wrong with the spec.
-std::string verify(const EmbeddingSpec &spec);
-std::string verify(const EmbeddingGradientSpec &spec);
 
 inline constexpr int64_t embeddingRowsPerTask = 64;
 /// Columns of one task of the gradient.

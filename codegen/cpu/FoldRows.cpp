@@ -2,8 +2,8 @@
 #include "codegen/cpu/FoldRows.h"
 
 #include "codegen/cpu/KernelFunction.h"
-#include "codegen/cpu/Loops.h"
-#include "codegen/cpu/Vectors.h"
+#include "codegen/kernels/Loops.h"
+#include "codegen/kernels/Vectors.h"
 
 using namespace mlir;
 using gradc::row::Dtype;
@@ -62,7 +62,7 @@ func::FuncOp emitFoldRows(OpBuilder &builder, ModuleOp module, StringRef name, i
                           const CpuTarget &target) {
   return emitKernelFunction(
       builder, module, name, {true, true}, [&](const KernelArguments &arguments) {
-        Vectors v(builder, builder.getUnknownLoc(), target);
+        Vectors v(builder, builder.getUnknownLoc(), target.vectors());
         Value first = v.mulIndex(arguments.task, v.index(foldColumnsPerTask));
         Value last =
             minimumIndex(v, v.addIndex(first, v.index(foldColumnsPerTask)), v.index(columns));
@@ -78,7 +78,7 @@ func::FuncOp emitChunkSquareSums(OpBuilder &builder, ModuleOp module, StringRef 
                                  const CpuTarget &target) {
   return emitKernelFunction(
       builder, module, name, {true, true}, [&](const KernelArguments &arguments) {
-        Vectors v(builder, builder.getUnknownLoc(), target);
+        Vectors v(builder, builder.getUnknownLoc(), target.vectors());
         Value perTask = v.index(row::flatElementsPerTask);
         Value first = v.mulIndex(arguments.task, perTask);
         Value last = minimumIndex(v, v.addIndex(first, perTask), arguments.extent);
@@ -103,7 +103,7 @@ func::FuncOp emitFoldAll(OpBuilder &builder, ModuleOp module, StringRef name,
                          const CpuTarget &target) {
   return emitKernelFunction(
       builder, module, name, {true, true}, [&](const KernelArguments &arguments) {
-        Vectors v(builder, builder.getUnknownLoc(), target);
+        Vectors v(builder, builder.getUnknownLoc(), target.vectors());
         Type wide = v.vectorOf(builder.getF64Type());
         SmallVector<Value> sums(unroll, v.constant(wide, 0.0));
         emitElements(v, v.index(0), arguments.extent, sums,

@@ -8,6 +8,7 @@
 #include "codegen/cpu/ObjectFile.h"
 #include "codegen/cpu/Rope.h"
 #include "codegen/cpu/RowProgram.h"
+#include "codegen/kernels/Specs.h"
 #include "ir/Cluster.h"
 #include "runtime/cpu/GemmWorkspace.h"
 
@@ -26,10 +27,6 @@ struct Emission {
 };
 
 int64_t ceilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
-int64_t elements(Value value) { return cast<RankedTensorType>(value.getType()).getNumElements(); }
-int64_t rows(Value value) { return nn::rowSpaceOf(value.getType()).rows; }
-int64_t columns(Value value) { return nn::rowSpaceOf(value.getType()).columns; }
-row::Dtype dtypeOf(Value value) { return nn::rowDtype(getElementTypeOrSelf(value)); }
 
 //===-- clusters
 //---------------------------------------------------------------------------------===//
@@ -47,17 +44,17 @@ void emitFused(nn::FusedOp op, Emission &to) {
 //-------------------------------------------------------------------------------------===//
 
 KernelGeometry foldRowsGeometry(nn::FoldRowsOp op, ArrayRef<int64_t>, const CpuTarget &) {
-  return {rows(op.getInput()), ceilDiv(columns(op.getInput()), foldColumnsPerTask)};
+  return {rowsOf(op.getInput()), ceilDiv(columnsOf(op.getInput()), foldColumnsPerTask)};
 }
 void emitFoldRowsOp(nn::FoldRowsOp op, Emission &to) {
-  emitFoldRows(to.builder, to.module, to.name, columns(op.getInput()), to.target);
+  emitFoldRows(to.builder, to.module, to.name, columnsOf(op.getInput()), to.target);
 }
 KernelGeometry sumGeometry(nn::SumOp op, ArrayRef<int64_t>, const CpuTarget &) {
-  return {elements(op.getInput()), 1};
+  return {elementsOf(op.getInput()), 1};
 }
 void emitSum(nn::SumOp, Emission &to) { emitFoldAll(to.builder, to.module, to.name, to.target); }
 KernelGeometry squareSumsGeometry(nn::SquareSumsOp op, ArrayRef<int64_t>, const CpuTarget &) {
-  return {elements(op.getInput()), elements(op.getResult())};
+  return {elementsOf(op.getInput()), elementsOf(op.getResult())};
 }
 void emitSquareSums(nn::SquareSumsOp, Emission &to) {
   emitChunkSquareSums(to.builder, to.module, to.name, to.target);
@@ -67,7 +64,7 @@ void emitSquareSums(nn::SquareSumsOp, Emission &to) {
 
 GemmSpec specOf(nn::MatmulOp op, ArrayRef<int64_t> strides, const CpuTarget &target) {
   auto matrix = [](Value value, int64_t stride, bool transposed) -> GemmSpec::Matrix {
-    int64_t perRow = stride ? stride : columns(value);
+    int64_t perRow = stride ? stride : columnsOf(value);
     ArrayRef<int64_t> shape = cast<RankedTensorType>(value.getType()).getShape();
     return {transposed ? 1 : perRow, transposed ? perRow : 1, shape[shape.size() - 2] * perRow,
             dtypeOf(value)};
@@ -105,10 +102,10 @@ template <typename Op> AttentionSpec attentionSpec(Op op) {
   AttentionSpec spec;
   spec.dtype = nn::rowDtype(cast<RankedTensorType>(op.getQuery().getType()).getElementType());
   spec.batch = op.getBatch();
-  spec.seq = rows(op.getQuery()) / spec.batch;
+  spec.seq = rowsOf(op.getQuery()) / spec.batch;
   spec.heads = op.getHeads();
   spec.kvHeads = op.getKvHeads();
-  spec.headDim = columns(op.getQuery()) / spec.heads;
+  spec.headDim = columnsOf(op.getQuery()) / spec.heads;
   spec.scale = op.getScale().convertToDouble();
   spec.causal = op.getCausal();
   spec.window = op.getWindow();
@@ -118,7 +115,7 @@ template <typename Op> AttentionSpec attentionSpec(Op op) {
 }
 
 AttentionSpec::Strides headStrides(const AttentionSpec &spec, Value matrix, int64_t rowStride) {
-  int64_t token = rowStride ? rowStride : columns(matrix);
+  int64_t token = rowStride ? rowStride : columnsOf(matrix);
   return {spec.seq * token, token, spec.headDim};
 }
 
@@ -131,7 +128,7 @@ AttentionSpec specOf(nn::AttentionOp op, ArrayRef<int64_t> strides) {
   return spec;
 }
 KernelGeometry attentionGeometry(nn::AttentionOp op, ArrayRef<int64_t> strides, const CpuTarget &) {
-  return {rows(op.getQuery()), attentionForwardTaskCount(specOf(op, strides))};
+  return {rowsOf(op.getQuery()), attentionForwardTaskCount(specOf(op, strides))};
 }
 void emitAttention(nn::AttentionOp op, Emission &to) {
   emitAttentionForward(to.module, to.name, specOf(op, to.strides), to.target);
@@ -152,7 +149,7 @@ AttentionSpec specOf(nn::AttentionGradOp op, ArrayRef<int64_t> strides) {
 }
 KernelGeometry attentionGradGeometry(nn::AttentionGradOp op, ArrayRef<int64_t> strides,
                                      const CpuTarget &) {
-  return {rows(op.getQuery()), attentionBackwardTaskCount(specOf(op, strides))};
+  return {rowsOf(op.getQuery()), attentionBackwardTaskCount(specOf(op, strides))};
 }
 void emitAttentionGrad(nn::AttentionGradOp op, Emission &to) {
   emitAttentionBackward(to.module, to.name, specOf(op, to.strides), to.target);
@@ -161,63 +158,36 @@ void emitAttentionGrad(nn::AttentionGradOp op, Emission &to) {
 //===-- rope, documents and embeddings
 //-----------------------------------------------------------===//
 
-RopeSpec specOf(nn::RopeOp op, ArrayRef<int64_t> strides) {
-  RopeSpec spec;
-  spec.seq = rows(op.getCos());
-  spec.heads = op.getHeads();
-  spec.headDim = columns(op.getInput()) / spec.heads;
-  spec.inverse = op.getInverse();
-  auto stridesOf = [&](int64_t rowStride) -> RopeSpec::Strides {
-    int64_t token = rowStride ? rowStride : columns(op.getInput());
-    return {spec.seq * token, token, spec.headDim};
-  };
-  spec.x = stridesOf(strides[0]);
-  spec.out = stridesOf(strides[op->getNumOperands()]);
-  spec.dtype = dtypeOf(op.getInput());
-  spec.positions = op.getPositions() != nullptr;
-  return spec;
-}
 KernelGeometry ropeGeometry(nn::RopeOp op, ArrayRef<int64_t> strides, const CpuTarget &) {
-  int64_t tokens = rows(op.getInput());
-  return {tokens, taskCount(specOf(op, strides), tokens)};
+  int64_t tokens = rowsOf(op.getInput());
+  return {tokens, taskCount(codegen::specOf(op, strides), tokens)};
 }
 void emitRopeOp(nn::RopeOp op, Emission &to) {
-  emitRope(to.module, to.name, specOf(op, to.strides), to.target);
+  emitRope(to.module, to.name, codegen::specOf(op, to.strides), to.target);
 }
 
-DocumentsSpec specOf(nn::DocumentsOp op) {
-  return {static_cast<int64_t>(op.getSeq()), static_cast<int32_t>(op.getSeparator())};
-}
 KernelGeometry documentsGeometry(nn::DocumentsOp op, ArrayRef<int64_t>, const CpuTarget &) {
-  int64_t tokens = elements(op.getTokens());
-  return {tokens, taskCount(specOf(op), tokens)};
+  int64_t tokens = elementsOf(op.getTokens());
+  return {tokens, taskCount(codegen::specOf(op), tokens)};
 }
 void emitDocumentsOp(nn::DocumentsOp op, Emission &to) {
-  emitDocuments(to.module, to.name, specOf(op), to.target);
+  emitDocuments(to.module, to.name, codegen::specOf(op), to.target);
 }
 
-EmbeddingSpec specOf(nn::EmbeddingOp op) {
-  return {rows(op.getTable()), columns(op.getTable()), dtypeOf(op.getTable()),
-          dtypeOf(op.getResult())};
-}
 KernelGeometry embeddingGeometry(nn::EmbeddingOp op, ArrayRef<int64_t>, const CpuTarget &) {
-  int64_t tokens = elements(op.getIndices());
-  return {tokens, taskCount(specOf(op), tokens)};
+  int64_t tokens = elementsOf(op.getIndices());
+  return {tokens, taskCount(codegen::specOf(op), tokens)};
 }
 void emitEmbeddingOp(nn::EmbeddingOp op, Emission &to) {
-  emitEmbedding(to.module, to.name, specOf(op), to.target);
+  emitEmbedding(to.module, to.name, codegen::specOf(op), to.target);
 }
 
-EmbeddingGradientSpec specOf(nn::EmbeddingGradOp op) {
-  return {rows(op.getResult()), columns(op.getResult()), op.getAccumulator() != nullptr,
-          dtypeOf(op.getGradient())};
-}
 KernelGeometry embeddingGradGeometry(nn::EmbeddingGradOp op, ArrayRef<int64_t>, const CpuTarget &) {
-  int64_t tokens = elements(op.getIndices());
-  return {tokens, taskCount(specOf(op), tokens)};
+  int64_t tokens = elementsOf(op.getIndices());
+  return {tokens, taskCount(codegen::specOf(op), tokens)};
 }
 void emitEmbeddingGradOp(nn::EmbeddingGradOp op, Emission &to) {
-  emitEmbeddingGradient(to.module, to.name, specOf(op), to.target);
+  emitEmbeddingGradient(to.module, to.name, codegen::specOf(op), to.target);
 }
 
 //===-- the table

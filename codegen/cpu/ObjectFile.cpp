@@ -1,26 +1,9 @@
 // MLIR modules to object files.
 #include "codegen/cpu/ObjectFile.h"
 
-#include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
-#include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
-#include "mlir/Conversion/FuncToLLVM/ConvertFuncToLLVMPass.h"
-#include "mlir/Conversion/ReconcileUnrealizedCasts/ReconcileUnrealizedCasts.h"
-#include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
-#include "mlir/Conversion/VectorToLLVM/ConvertVectorToLLVMPass.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
-#include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/Dialect/Vector/IR/VectorOps.h"
-#include "mlir/Pass/PassManager.h"
-#include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
-#include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
-#include "mlir/Target/LLVMIR/Export.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
 #include "llvm/MC/TargetRegistry.h"
-#include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Support/raw_ostream.h"
@@ -30,28 +13,10 @@ using namespace mlir;
 
 namespace gradc::codegen {
 
-void loadKernelDialects(MLIRContext &context) {
-  context.loadDialect<arith::ArithDialect, cf::ControlFlowDialect, func::FuncDialect,
-                      LLVM::LLVMDialect, scf::SCFDialect, vector::VectorDialect>();
-  registerBuiltinDialectTranslation(context);
-  registerLLVMDialectTranslation(context);
-}
-
 namespace {
 
 template <typename... Args> llvm::Error failure(const char *format, Args... args) {
   return llvm::createStringError(llvm::inconvertibleErrorCode(), format, args...);
-}
-
-LogicalResult lowerToLlvmDialect(ModuleOp module) {
-  PassManager passes(module.getContext());
-  passes.addPass(createSCFToControlFlowPass());
-  passes.addPass(createConvertVectorToLLVMPass());
-  passes.addPass(createArithToLLVMConversionPass());
-  passes.addPass(createConvertControlFlowToLLVMPass());
-  passes.addPass(createConvertFuncToLLVMPass());
-  passes.addPass(createReconcileUnrealizedCastsPass());
-  return passes.run(module);
 }
 
 llvm::Expected<std::unique_ptr<llvm::TargetMachine>> createMachine(const CpuTarget &target) {
@@ -87,30 +52,14 @@ void setTarget(llvm::Module &module, const CpuTarget &target, llvm::TargetMachin
   }
 }
 
-void optimise(llvm::Module &module, llvm::TargetMachine &machine) {
-  llvm::LoopAnalysisManager loops;
-  llvm::FunctionAnalysisManager functions;
-  llvm::CGSCCAnalysisManager components;
-  llvm::ModuleAnalysisManager modules;
-  llvm::PassBuilder builder(&machine);
-  builder.registerModuleAnalyses(modules);
-  builder.registerCGSCCAnalyses(components);
-  builder.registerFunctionAnalyses(functions);
-  builder.registerLoopAnalyses(loops);
-  builder.crossRegisterProxies(loops, functions, components, modules);
-  builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O3).run(module, modules);
-}
-
 llvm::Expected<std::unique_ptr<llvm::Module>> translate(ModuleOp module, const CpuTarget &target,
                                                         llvm::LLVMContext &context,
                                                         llvm::TargetMachine &machine) {
-  if (failed(lowerToLlvmDialect(module)))
-    return failure("kernels cannot be lowered to the llvm dialect");
-  std::unique_ptr<llvm::Module> translated = translateModuleToLLVMIR(module, context);
+  auto translated = translateKernels(module, context);
   if (!translated)
-    return failure("kernels cannot be translated to LLVM IR");
-  setTarget(*translated, target, machine);
-  optimise(*translated, machine);
+    return translated.takeError();
+  setTarget(**translated, target, machine);
+  optimise(**translated, machine);
   return translated;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "codegen/cpu/Target.h"
+#include "codegen/kernels/LlvmIr.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
@@ -10,15 +11,7 @@
 
 #include <string>
 
-namespace llvm {
-class LLVMContext;
-class Module;
-} // namespace llvm
-
 namespace gradc::codegen {
-
-/// Makes the dialects that kernels are written in known to a context, and their translations.
-void loadKernelDialects(mlir::MLIRContext &context);
 
 /// Lowers `module` (in place) and writes position-independent code for `target` to the file
 /// `path`. `extend` may add to the LLVM module what needs no optimiser: data, and functions that

@@ -2,22 +2,10 @@
 #include "codegen/cpu/Rope.h"
 #include "codegen/cpu/KernelBuilder.h"
 
-#include "llvm/Support/FormatVariadic.h"
-
 #include <algorithm>
 
 using namespace mlir;
 namespace gradc::codegen {
-
-std::string verify(const RopeSpec &s) {
-  if (s.seq < 1 || s.heads < 1 || s.headDim < 1)
-    return "rope: expected positive sizes";
-  if (s.headDim % 2 != 0)
-    return llvm::formatv("rope: head dimension {0} is odd", s.headDim);
-  if (s.dtype == row::Dtype::i32)
-    return "rope: expected f32, bf16 or f16, got: i32";
-  return "";
-}
 
 int64_t taskCount(const RopeSpec &, int64_t extent) {
   return (extent + ropeTokensPerTask - 1) / ropeTokensPerTask;

@@ -12,34 +12,12 @@
 #pragma once
 
 #include "codegen/cpu/Target.h"
-#include "ir/row/RowProgram.h"
+#include "codegen/kernels/Specs.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 
-#include <cstdint>
-#include <string>
-
 namespace gradc::codegen {
-
-struct RopeSpec {
-  /// Elements between neighbours; the elements of a head are contiguous.
-  struct Strides {
-    int64_t batch = 0, token = 0, head = 0;
-    bool operator==(const Strides &) const = default;
-  };
-  int64_t seq = 0;
-  int64_t heads = 0;
-  int64_t headDim = 0; ///< even
-  bool inverse = false;
-  Strides x, out;
-  row::Dtype dtype = row::Dtype::f32; ///< of x and out
-  bool positions = false;             ///< are a buffer
-  bool operator==(const RopeSpec &) const = default;
-};
-
-/// Empty when a kernel can be emitted, else what is wrong with the spec.
-std::string verify(const RopeSpec &spec);
 
 /// Tokens that one task handles.
 inline constexpr int64_t ropeTokensPerTask = 64;

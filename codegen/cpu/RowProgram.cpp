@@ -8,11 +8,8 @@
 #include "codegen/cpu/RowProgram.h"
 
 #include "codegen/cpu/KernelFunction.h"
-#include "codegen/cpu/Loops.h"
-#include "codegen/cpu/RowNodes.h"
-
-#include <algorithm>
-#include <limits>
+#include "codegen/kernels/Loops.h"
+#include "codegen/kernels/RowNodes.h"
 
 using namespace mlir;
 using namespace gradc::row;
@@ -28,13 +25,13 @@ class RowProgramEmitter {
 public:
   RowProgramEmitter(OpBuilder &builder, const Program &program, const CpuTarget &target,
                     const KernelArguments &arguments)
-      : b(builder), v(builder, builder.getUnknownLoc(), target), program(program),
+      : b(builder), v(builder, builder.getUnknownLoc(), target.vectors()), program(program),
         loops(splitIntoLoops(program)), nodes(v, program, loops), arguments(arguments) {}
 
   void emit() {
     if (loops.loops.empty() && program.flat)
       return;
-    RowState state = programState();
+    RowState state = nodes.programState(arguments.buffers, arguments.task);
     Value perTask = v.index(program.flat ? flatElementsPerTask : rowsPerTask);
     Value first = v.mulIndex(arguments.task, perTask);
     Value last = arith::MinSIOp::create(b, v.loc, v.addIndex(first, perTask), arguments.extent);
@@ -45,60 +42,6 @@ public:
   }
 
 private:
-  /// What all rows share. Sums of columns point to this task's row of them.
-  RowState programState() {
-    RowState state;
-    state.pointers = arguments.buffers;
-    for (size_t i = 0; i < program.buffers.size(); ++i)
-      if (program.buffers[i].kind == BufferKind::columnPartial)
-        state.pointers[i] = v.elementPointer(Dtype::f32, state.pointers[i],
-                                             v.mulIndex(arguments.task, v.index(program.columns)));
-    state.scalars.resize(program.nodes.size());
-    state.splats.resize(program.nodes.size());
-    for (size_t id = 0; id < program.nodes.size(); ++id)
-      if (loops.live[id] && nodes.sameInAllRows(id) && program.nodes[id].kind != NodeKind::constant)
-        nodes.computeScalar(state, id);
-    for (const Loop &loop : loops.loops)
-      nodes.splatUses(state, loop);
-    return state;
-  }
-
-  RowState rowState(const RowState &shared, Value row) {
-    RowState state = shared;
-    state.index = row;
-    for (size_t i = 0; i < program.buffers.size(); ++i)
-      if (program.buffers[i].kind == BufferKind::matrix)
-        state.pointers[i] = v.elementPointer(program.buffers[i].dtype, state.pointers[i],
-                                             v.mulIndex(row, v.index(rowStride(program, i))));
-    return state;
-  }
-
-  /// Row-level values and row stores between two loops.
-  void emitStage(RowState &row, int stage) {
-    for (size_t id = 0; id < program.nodes.size(); ++id)
-      if (loops.live[id] && !loops.columnLevel[id] && loops.loopOf[id] == stage &&
-          !row.scalars[id] && program.nodes[id].kind != NodeKind::constant)
-        nodes.computeScalar(row, id);
-    for (int32_t index : loops.stageStores[stage]) {
-      const Effect &effect = program.effects[index];
-      Dtype dtype = program.buffers[effect.buffer].dtype;
-      Value address = v.elementPointer(dtype, row.pointers[effect.buffer], row.index);
-      v.storeScalar(dtype, nodes.scalar(row, effect.node, storedType(effect)), address);
-    }
-  }
-
-  ValueType storedType(const Effect &effect) const {
-    return program.buffers[effect.buffer].dtype == Dtype::i32 ? ValueType::i32 : ValueType::f32;
-  }
-
-  Value combine(NodeId reduction, Value x, Value y) const {
-    return program.nodes[reduction].kind == NodeKind::reduceSum ? v.add(x, y) : v.maximum(x, y);
-  }
-  Value identity(NodeId reduction) const {
-    bool sum = program.nodes[reduction].kind == NodeKind::reduceSum;
-    return v.constant(v.vectorOf(v.f32), sum ? 0.0 : -std::numeric_limits<double>::infinity());
-  }
-
   /// One step of a loop: reductions into `accumulators`, indexed by (reduction, vector), and
   /// effects.
   void emitStep(const RowState &row, const Loop &loop, const Columns &columns,
@@ -108,18 +51,18 @@ private:
       for (auto [r, reduction] : llvm::enumerate(loop.reductions)) {
         Value x = nodes.vector(row, values, program.nodes[reduction].operands[0], ValueType::f32);
         if (mask)
-          x = arith::SelectOp::create(b, v.loc, mask, x, identity(reduction));
+          x = arith::SelectOp::create(b, v.loc, mask, x, nodes.identity(reduction));
         Value &accumulator = accumulators[r * unroll + u];
-        accumulator = combine(reduction, accumulator, x);
+        accumulator = nodes.combine(reduction, accumulator, x);
       }
       for (int32_t index : loop.effects) {
         const Effect &effect = program.effects[index];
-        Value x = nodes.vector(row, values, effect.node, storedType(effect));
-        Value address = nodes.address(row, effect.buffer, columns, u);
-        Dtype dtype = program.buffers[effect.buffer].dtype;
-        if (effect.kind == EffectKind::accumulateColumn)
-          x = v.add(v.loadVector(dtype, address, mask), x);
-        v.storeVector(dtype, x, address, mask);
+        Value x = nodes.vector(row, values, effect.node, nodes.storedType(effect));
+        if (effect.kind == EffectKind::accumulateColumn) {
+          Value address = nodes.address(row, effect.buffer, columns, u);
+          x = v.add(v.loadVector(Dtype::f32, address, mask), x);
+        }
+        nodes.store(row, effect.buffer, columns, u, x);
       }
     });
   }
@@ -129,7 +72,7 @@ private:
     nodes.splatUses(row, loop);
     SmallVector<Value> accumulators;
     for (NodeId reduction : loop.reductions)
-      accumulators.append(unroll, identity(reduction));
+      accumulators.append(unroll, nodes.identity(reduction));
     int64_t step = unroll * v.lanes, full = program.columns / step * step;
     if (full > 0)
       emitLoop(b, v.loc, v.index(0), v.index(full), v.index(step), accumulators,
@@ -156,8 +99,8 @@ private:
     SmallVector<Value> values(accumulators);
     for (size_t half = values.size() / 2; half >= 1; half /= 2)
       for (size_t i = 0; i < half; ++i)
-        values[i] = combine(reduction, values[i], values[i + half]);
-    return v.foldLanes(values[0], [&](Value x, Value y) { return combine(reduction, x, y); });
+        values[i] = nodes.combine(reduction, values[i], values[i + half]);
+    return v.foldLanes(values[0], [&](Value x, Value y) { return nodes.combine(reduction, x, y); });
   }
 
   void emitRows(const RowState &shared, Value first, Value last) {
@@ -166,12 +109,14 @@ private:
         emitZeros(shared.pointers[i]);
     SmallVector<Value> none;
     emitLoop(b, v.loc, first, last, v.index(1), none, [&](Value index, SmallVectorImpl<Value> &) {
-      RowState row = rowState(shared, index);
+      RowState row = nodes.rowState(shared, index);
       for (size_t i = 0; i < loops.loops.size(); ++i) {
-        emitStage(row, static_cast<int>(i));
+        nodes.computeStage(row, i);
+        nodes.storeStage(row, i);
         emitColumns(row, loops.loops[i]);
       }
-      emitStage(row, static_cast<int>(loops.loops.size()));
+      nodes.computeStage(row, loops.loops.size());
+      nodes.storeStage(row, loops.loops.size());
     });
   }
 

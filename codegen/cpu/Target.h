@@ -1,6 +1,8 @@
 // The CPU that code is generated for.
 #pragma once
 
+#include "codegen/kernels/VectorTarget.h"
+
 #include <cstdint>
 #include <string>
 
@@ -20,6 +22,7 @@ struct CpuTarget {
   int64_t threads = 1;
 
   int64_t f32Lanes() const { return vectorBits / 32; }
+  VectorTarget vectors() const { return {f32Lanes(), vectorBits >= 256, hasBf16}; }
 
   /// The machine this process runs on.
   static CpuTarget host();

@@ -20,7 +20,7 @@ public:
     bufferType = llvm::StructType::get(context, {i64, i64, i64});
     llvm::Type *pair = llvm::ArrayType::get(i64, 2);
     matrixType = llvm::StructType::get(context, {bufferType, i64, i64, pair});
-    launchType = llvm::StructType::get(context, {ptr, ptr, i64, i64, i64, ptr, i64, i64, i64});
+    launchType = llvm::StructType::get(context, {ptr, ptr, ptr, i64, i64, i64, ptr, i64, i64, i64});
     gemmType = llvm::StructType::get(context, {ptr, i64, i64, i64, pair, matrixType, matrixType,
                                                matrixType, i64, bufferType, i64});
     declareAbi();
@@ -87,6 +87,11 @@ private:
                      number(attribute.getColumnStride()), pairOf(attribute.getBatchStride(), 0)});
   }
 
+  /// A kernel is a function for the CPU, a GradcGpuKernel for a GPU.
+  llvm::Constant *orNull(llvm::Constant *symbol) {
+    return symbol ? symbol : llvm::ConstantPointerNull::get(cast<llvm::PointerType>(ptr));
+  }
+
   llvm::Constant *launch(exec::LaunchOp op) {
     SmallVector<llvm::Constant *> buffers;
     for (Attribute attribute : op.getBuffers())
@@ -95,7 +100,8 @@ private:
     return global(
         llvm::ConstantStruct::get(
             launchType,
-            {text(op.getKernel()), target.getFunction(op.getKernel()), number(op.getExtent()),
+            {text(op.getKernel()), orNull(target.getFunction(op.getKernel())),
+             orNull(target.getNamedGlobal(op.getKernel())), number(op.getExtent()),
              number(op.getTasks()), number(buffers.size()),
              global(llvm::ConstantArray::get(list, buffers), "buffers"), number(op.getFlops()),
              number(op.getBytes()), number(op.getProduct() ? 1 : 0)}),

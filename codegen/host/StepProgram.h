@@ -10,7 +10,8 @@ class Module;
 
 namespace gradc::codegen {
 
-/// Adds to `target`, which holds the kernels under their symbols, a function for each exec.program
+/// Adds to `target`, which holds under the kernels' symbols functions or, for a GPU, constants of
+/// type GradcGpuKernel, a function for each exec.program
 /// of `module`, the descriptors it passes, the constant data of gradc.plan, `metadata` in the
 /// section .gradc.metadata, and the symbol gradc_executable that leads to them all.
 void emitStepProgram(mlir::ModuleOp module, llvm::StringRef metadata, llvm::Module &target);

@@ -28,10 +28,12 @@ public:
   ThreadPool &pool() { return *pool_; }
   Arena &arena() { return arena_; }
 
-private:
+protected:
   explicit CpuDevice(std::unique_ptr<ThreadPool> pool);
-  Status checkRange(GradcSpace space, int64_t offset, int64_t bytes) const;
   std::byte *resolve(const GradcBuffer &buffer, int64_t iteration) const;
+
+private:
+  Status checkRange(GradcSpace space, int64_t offset, int64_t bytes) const;
 
   std::unique_ptr<ThreadPool> pool_;
   GemmEngine gemm_;

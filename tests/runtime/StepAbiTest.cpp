@@ -1,12 +1,9 @@
-// The functions that programs call: order, iterations, the first failure, the observer; and the CPU
-// device's resolution of buffers.
+// The functions that programs call: order, iterations, the first failure, the observer.
 #include "runtime/StepAbi.h"
 
 #include <vector>
 
 #include <gtest/gtest.h>
-
-#include "runtime/cpu/CpuDevice.h"
 
 extern "C" {
 void gradc_launch(GradcContext *context, const GradcLaunch *launch);
@@ -43,7 +40,9 @@ public:
   int synchronizations = 0;
 };
 
-GradcLaunch launchNamed(const char *name) { return {name, nullptr, 1, 1, 0, nullptr, 30, 40, 0}; }
+GradcLaunch launchNamed(const char *name) {
+  return {name, nullptr, nullptr, 1, 1, 0, nullptr, 30, 40, 0};
+}
 
 TEST(StepAbi, PassesCallsInOrderWithTheirIteration) {
   RecordingDevice device;
@@ -111,48 +110,6 @@ TEST(StepAbi, TellsProductsOfOwnKernelsApart) {
   gradc_launch(&context, &product);
   gradc_launch(&context, &other);
   EXPECT_EQ(kinds, (std::vector<LaunchKind>{LaunchKind::gemm, LaunchKind::kernel}));
-}
-
-TEST(CpuDevice, ResolvesSpacesOffsetsAndIterations) {
-  auto device = CpuDevice::create(2);
-  ASSERT_TRUE(device.ok());
-  float constants[] = {0, 100};
-  ASSERT_TRUE((*device)->allocate({1024, 1024, constants, sizeof(constants)}).ok());
-  float inputs[] = {1, 2, 3, 4, 5, 6};
-  ASSERT_TRUE((*device)->write(GRADC_STATE, 64, inputs, sizeof(inputs)).ok());
-  // out[task] = in[task] + constant; `in` moves by two floats an iteration.
-  GradcKernelFn add = [](void *const *buffers, int64_t, int64_t task) {
-    static_cast<float *>(buffers[0])[task] =
-        static_cast<const float *>(buffers[1])[task] + *static_cast<const float *>(buffers[2]);
-  };
-  GradcBuffer buffers[] = {{GRADC_ARENA, 128, 0}, {GRADC_STATE, 64, 8}, {GRADC_CONSTANT, 4, 0}};
-  GradcLaunch launch{"add", add, 1, 2, 3, buffers, 0, 0, 0};
-  for (int64_t iteration = 0; iteration < 3; ++iteration) {
-    ASSERT_TRUE((*device)->launch(launch, iteration).ok());
-    float out[2];
-    ASSERT_TRUE((*device)->read(GRADC_ARENA, 128, out, sizeof(out)).ok());
-    EXPECT_EQ(out[0], 100 + inputs[2 * iteration]);
-    EXPECT_EQ(out[1], 100 + inputs[2 * iteration + 1]);
-  }
-}
-
-TEST(CpuDevice, RefusesRangesOutsideOfASpace) {
-  auto device = CpuDevice::create(1);
-  ASSERT_TRUE(device.ok());
-  ASSERT_TRUE((*device)->allocate({64, 64, nullptr, 0}).ok());
-  float value = 1;
-  EXPECT_TRUE((*device)->write(GRADC_STATE, 60, &value, 4).ok());
-  EXPECT_EQ((*device)->write(GRADC_STATE, 61, &value, 4).code(), ExitCode::defect);
-  EXPECT_EQ((*device)->read(GRADC_ARENA, -4, &value, 4).code(), ExitCode::defect);
-  EXPECT_EQ((*device)->read(GRADC_CONSTANT, 0, &value, 4).code(), ExitCode::defect);
-}
-
-TEST(CpuDevice, RefusesMoreMemoryThanThereIs) {
-  auto device = CpuDevice::create(1);
-  ASSERT_TRUE(device.ok());
-  Status status = (*device)->allocate({int64_t(1) << 49, int64_t(1) << 49, nullptr, 0});
-  EXPECT_EQ(status.code(), ExitCode::machineFault);
-  EXPECT_NE(status.message().find("524288.00 GiB"), std::string::npos) << status.message();
 }
 
 } // namespace

@@ -1,5 +1,5 @@
 // Philox4x32-10 on vectors.
-#include "codegen/cpu/RandomNumbers.h"
+#include "codegen/kernels/RandomNumbers.h"
 
 #include "ir/row/Philox.h"
 

@@ -1,9 +1,10 @@
-// Scalars and vectors of CPU kernels.
-#include "codegen/cpu/Vectors.h"
+// Scalars and vectors of kernels.
+#include "codegen/kernels/Vectors.h"
 
-#include "codegen/cpu/Float8.h"
+#include "codegen/kernels/Float8.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
@@ -11,11 +12,11 @@ using gradc::row::Dtype;
 
 namespace gradc::codegen {
 
-Vectors::Vectors(OpBuilder &builder, Location loc, const CpuTarget &target)
-    : builder(builder), loc(loc), lanes(target.f32Lanes()), f32(builder.getF32Type()),
+Vectors::Vectors(OpBuilder &builder, Location loc, const VectorTarget &target)
+    : builder(builder), loc(loc), lanes(target.lanes), f32(builder.getF32Type()),
       i32(builder.getI32Type()), i64(builder.getI64Type()),
-      pointer(LLVM::LLVMPointerType::get(builder.getContext())), hasFma(target.vectorBits >= 256),
-      hasBf16(target.hasBf16) {}
+      pointer(LLVM::LLVMPointerType::get(builder.getContext())), hasFma(target.hasFma),
+      hasBf16(target.hasBf16), aligned(target.aligned) {}
 
 VectorType Vectors::vectorOf(Type element) const { return VectorType::get({lanes}, element); }
 
@@ -165,13 +166,14 @@ Type Vectors::memoryType(Dtype dtype) const {
 }
 
 Value Vectors::elementPointer(Dtype dtype, Value base, Value index) const {
-  return LLVM::GEPOp::create(builder, loc, pointer, memoryType(dtype), base, ValueRange{index});
+  return LLVM::GEPOp::create(builder, loc, base.getType(), memoryType(dtype), base,
+                             ValueRange{index});
 }
 
 Value Vectors::elementPointer(Dtype dtype, Value base, int64_t index) const {
   if (index == 0)
     return base;
-  return LLVM::GEPOp::create(builder, loc, pointer, memoryType(dtype), base,
+  return LLVM::GEPOp::create(builder, loc, base.getType(), memoryType(dtype), base,
                              ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(index)});
 }
 
@@ -223,11 +225,32 @@ Value Vectors::loadScalar(Dtype dtype, Value address) const {
       dtype, LLVM::LoadOp::create(builder, loc, memoryType(dtype), address, row::byteSize(dtype)));
 }
 
+unsigned Vectors::vectorAlignment(Dtype dtype) const {
+  int64_t bytes = row::byteSize(dtype);
+  return static_cast<unsigned>(aligned ? std::min<int64_t>(lanes * bytes, 16) : bytes);
+}
+
+/// A branch rather than a mask a lane: where all lanes share it, one instruction does.
+Value Vectors::loadWhere(Value condition, VectorType type, Value address,
+                         unsigned alignment) const {
+  auto branch = scf::IfOp::create(builder, loc, type, condition, /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(branch.thenBlock());
+  Value loaded = LLVM::LoadOp::create(builder, loc, type, address, alignment);
+  scf::YieldOp::create(builder, loc, loaded);
+  builder.setInsertionPointToStart(branch.elseBlock());
+  Value zero = LLVM::ZeroOp::create(builder, loc, type);
+  scf::YieldOp::create(builder, loc, zero);
+  return branch.getResult(0);
+}
+
 Value Vectors::loadVector(Dtype dtype, Value address, Value mask) const {
   VectorType type = vectorOf(memoryType(dtype));
-  auto alignment = static_cast<unsigned>(row::byteSize(dtype));
+  unsigned alignment = vectorAlignment(dtype);
   if (!mask)
     return widen(dtype, LLVM::LoadOp::create(builder, loc, type, address, alignment));
+  if (!isa<VectorType>(mask.getType()))
+    return widen(dtype, loadWhere(mask, type, address, alignment));
   Value zero = LLVM::ZeroOp::create(builder, loc, type);
   return widen(dtype, LLVM::MaskedLoadOp::create(builder, loc, type, address, mask, zero,
                                                  builder.getI32IntegerAttr(alignment), UnitAttr()));
@@ -238,11 +261,18 @@ void Vectors::storeScalar(Dtype dtype, Value value, Value address) const {
 }
 
 void Vectors::storeVector(Dtype dtype, Value value, Value address, Value mask) const {
-  auto alignment = static_cast<unsigned>(row::byteSize(dtype));
-  if (mask)
-    LLVM::MaskedStoreOp::create(builder, loc, narrow(dtype, value), address, mask, alignment);
-  else
-    LLVM::StoreOp::create(builder, loc, narrow(dtype, value), address, alignment);
+  unsigned alignment = vectorAlignment(dtype);
+  Value stored = narrow(dtype, value);
+  if (!mask) {
+    LLVM::StoreOp::create(builder, loc, stored, address, alignment);
+  } else if (isa<VectorType>(mask.getType())) {
+    LLVM::MaskedStoreOp::create(builder, loc, stored, address, mask, alignment);
+  } else {
+    auto branch = scf::IfOp::create(builder, loc, mask, /*withElseRegion=*/false);
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(branch.thenBlock());
+    LLVM::StoreOp::create(builder, loc, stored, address, alignment);
+  }
 }
 
 Value Vectors::foldLanes(Value vector, function_ref<Value(Value, Value)> combine) const {

@@ -1,6 +1,6 @@
 // Elementary functions as polynomials and quotients of polynomials. The coefficients are minimax
 // fits in relative error (weighted least squares on Chebyshev points, in 40-digit arithmetic).
-#include "codegen/cpu/VectorMath.h"
+#include "codegen/kernels/VectorMath.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 

@@ -1,7 +1,7 @@
 // Prints the random numbers of `uniform` nodes (ir/row/Philox.h) as integer vector arithmetic.
 #pragma once
 
-#include "codegen/cpu/Vectors.h"
+#include "codegen/kernels/Vectors.h"
 
 namespace gradc::codegen {
 

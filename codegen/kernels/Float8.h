@@ -2,7 +2,7 @@
 // scalars and vectors, exact in every case and of the same bits on every target.
 #pragma once
 
-#include "codegen/cpu/Vectors.h"
+#include "codegen/kernels/Vectors.h"
 
 namespace gradc::codegen {
 

@@ -4,7 +4,7 @@
 // it is the number divided by 2 to the difference of the exponents' biases, subnormal numbers too.
 // Back, f32's own rounding serves: of the bits by adding half a unit, of numbers below the format's
 // normal ones by adding a number whose unit is the format's smallest.
-#include "codegen/cpu/Float8.h"
+#include "codegen/kernels/Float8.h"
 
 #include <cmath>
 

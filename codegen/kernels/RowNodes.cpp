@@ -1,7 +1,9 @@
 // Values of row programs' nodes.
-#include "codegen/cpu/RowNodes.h"
+#include "codegen/kernels/RowNodes.h"
 
-#include "codegen/cpu/VectorMath.h"
+#include "codegen/kernels/VectorMath.h"
+
+#include <limits>
 
 using namespace mlir;
 using namespace gradc::row;
@@ -82,6 +84,63 @@ void RowNodes::computeScalar(RowState &row, NodeId id) const {
   }
 }
 
+RowState RowNodes::programState(ArrayRef<Value> buffers, Value partialRow) const {
+  RowState state;
+  state.pointers.assign(buffers.begin(), buffers.end());
+  for (size_t i = 0; i < program.buffers.size(); ++i)
+    if (program.buffers[i].kind == BufferKind::columnPartial)
+      state.pointers[i] = v.elementPointer(Dtype::f32, state.pointers[i],
+                                           v.mulIndex(partialRow, v.index(program.columns)));
+  state.scalars.resize(program.nodes.size());
+  state.splats.resize(program.nodes.size());
+  for (size_t id = 0; id < program.nodes.size(); ++id)
+    if (loops.live[id] && programLevel[id] && program.nodes[id].kind != NodeKind::constant)
+      computeScalar(state, static_cast<NodeId>(id));
+  for (const Loop &loop : loops.loops)
+    splatUses(state, loop);
+  return state;
+}
+
+RowState RowNodes::rowState(const RowState &shared, Value index) const {
+  RowState state = shared;
+  state.index = index;
+  for (size_t i = 0; i < program.buffers.size(); ++i)
+    if (program.buffers[i].kind == BufferKind::matrix) {
+      Value offset = v.mulIndex(index, v.index(rowStride(program, static_cast<int32_t>(i))));
+      state.pointers[i] = v.elementPointer(program.buffers[i].dtype, state.pointers[i], offset);
+    }
+  return state;
+}
+
+void RowNodes::computeStage(RowState &row, size_t stage) const {
+  for (size_t id = 0; id < program.nodes.size(); ++id)
+    if (loops.live[id] && !loops.columnLevel[id] && loops.loopOf[id] == static_cast<int>(stage) &&
+        !row.scalars[id] && program.nodes[id].kind != NodeKind::constant)
+      computeScalar(row, static_cast<NodeId>(id));
+}
+
+void RowNodes::storeStage(const RowState &row, size_t stage) const {
+  for (int32_t index : loops.stageStores[stage]) {
+    const Effect &effect = program.effects[index];
+    Dtype dtype = program.buffers[effect.buffer].dtype;
+    Value address = v.elementPointer(dtype, row.pointers[effect.buffer], row.index);
+    v.storeScalar(dtype, scalar(row, effect.node, storedType(effect)), address);
+  }
+}
+
+ValueType RowNodes::storedType(const Effect &effect) const {
+  return program.buffers[effect.buffer].dtype == Dtype::i32 ? ValueType::i32 : ValueType::f32;
+}
+
+Value RowNodes::combine(NodeId reduction, Value x, Value y) const {
+  return program.nodes[reduction].kind == NodeKind::reduceSum ? v.add(x, y) : v.maximum(x, y);
+}
+
+Value RowNodes::identity(NodeId reduction) const {
+  bool sum = program.nodes[reduction].kind == NodeKind::reduceSum;
+  return v.constant(v.vectorOf(v.f32), sum ? 0.0 : -std::numeric_limits<double>::infinity());
+}
+
 void RowNodes::splatUses(RowState &row, const Loop &loop) const {
   for (size_t id = 0; id < program.nodes.size(); ++id)
     if (loop.uses[id] && row.scalars[id] && !row.splats[id])
@@ -99,7 +158,27 @@ Value RowNodes::address(const RowState &row, int32_t buffer, const Columns &colu
                         int64_t vector) const {
   Dtype dtype = program.buffers[buffer].dtype;
   Value start = v.elementPointer(dtype, row.pointers[buffer], columns.first);
-  return v.elementPointer(dtype, start, vector * v.lanes);
+  return v.elementPointer(dtype, start, offset(columns, vector));
+}
+
+Value RowNodes::load(const RowState &row, int32_t buffer, const Columns &columns,
+                     int64_t vector) const {
+  if (columns.held)
+    if (auto known = columns.held->find({buffer, vector}); known != columns.held->end())
+      return known->second;
+  Value loaded = v.loadVector(program.buffers[buffer].dtype, address(row, buffer, columns, vector),
+                              columns.mask(vector));
+  if (columns.held)
+    (*columns.held)[{buffer, vector}] = loaded;
+  return loaded;
+}
+
+void RowNodes::store(const RowState &row, int32_t buffer, const Columns &columns, int64_t vector,
+                     Value value) const {
+  Dtype dtype = program.buffers[buffer].dtype;
+  v.storeVector(dtype, value, address(row, buffer, columns, vector), columns.mask(vector));
+  if (columns.held)
+    (*columns.held)[{buffer, vector}] = v.round(dtype, value);
 }
 
 Value RowNodes::compute(const RowState &row, const ColumnValues &values, NodeId id,
@@ -108,10 +187,9 @@ Value RowNodes::compute(const RowState &row, const ColumnValues &values, NodeId 
   switch (node.kind) {
   case NodeKind::load:
   case NodeKind::reload:
-    return v.loadVector(program.buffers[node.buffer].dtype,
-                        address(row, node.buffer, columns, vectorIndex), columns.mask(vectorIndex));
+    return load(row, node.buffer, columns, vectorIndex);
   case NodeKind::columnIndex: {
-    Value first = v.addIndex(columns.first, v.index(vectorIndex * v.lanes));
+    Value first = v.addIndex(columns.first, v.index(offset(columns, vectorIndex)));
     Value start = v.splat(arith::TruncIOp::create(v.builder, v.loc, v.i32, first));
     return arith::AddIOp::create(v.builder, v.loc, start, v.iota());
   }
@@ -138,11 +216,11 @@ SmallVector<Value> RowNodes::uniforms(const RowState &row, const Node &node,
   }
   // A group's elements must begin at a multiple of its size, in every row.
   bool aligned = program.columns % (columns.vectors * v.lanes) == 0;
-  if (aligned && canEmitUniformGroup(v, columns.vectors))
+  if (aligned && columns.stride == 0 && canEmitUniformGroup(v, columns.vectors))
     return emitUniformGroup(v, stream, first, columns.vectors);
   SmallVector<Value> result;
   for (int64_t u = 0; u < columns.vectors; ++u)
-    result.push_back(emitUniform(v, stream, v.addIndex(first, v.index(u * v.lanes))));
+    result.push_back(emitUniform(v, stream, v.addIndex(first, v.index(offset(columns, u)))));
   return result;
 }
 
@@ -156,6 +234,10 @@ void RowNodes::computeColumns(const RowState &row, const Loop &loop, const Colum
     for (int64_t u = 0; u < columns.vectors; ++u)
       values[u][id] = numbers[u];
   }
+  for (int64_t u = 0; columns.held && u < columns.vectors; ++u)
+    for (size_t id = 0; id < program.nodes.size(); ++id)
+      if (loop.computes[id] && program.nodes[id].buffer >= 0)
+        values[u][id] = load(row, program.nodes[id].buffer, columns, u);
   // Vector after vector rather than node after node: few values are then alive at once.
   for (int64_t u = 0; u < columns.vectors; ++u) {
     for (size_t id = 0; id < program.nodes.size(); ++id)

@@ -4,7 +4,7 @@
 // exp 1.3, log 1.1, tanh 4.5, erf 5.3, rsqrt 1.5; sqrt is correctly rounded.
 #pragma once
 
-#include "codegen/cpu/Vectors.h"
+#include "codegen/kernels/Vectors.h"
 
 namespace gradc::codegen {
 

@@ -1,9 +1,9 @@
-// The small vocabulary in which CPU kernels are printed: f32 and i32 values that are scalars or
-// vectors of the target's width, and elements of any dtype in memory. Nothing here decides an order
+// The small vocabulary in which kernels are printed: f32 and i32 values that are scalars or vectors
+// of the target's width, and elements of any dtype in memory. Nothing here decides an order
 // of evaluation; everything is explicit, so that a kernel's bits do not depend on LLVM's choices.
 #pragma once
 
-#include "codegen/cpu/Target.h"
+#include "codegen/kernels/VectorTarget.h"
 #include "ir/row/RowProgram.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -14,7 +14,7 @@ namespace gradc::codegen {
 /// Cheap to copy; holds no state but where it builds.
 class Vectors {
 public:
-  Vectors(mlir::OpBuilder &builder, mlir::Location loc, const CpuTarget &target);
+  Vectors(mlir::OpBuilder &builder, mlir::Location loc, const VectorTarget &target);
 
   mlir::OpBuilder &builder;
   mlir::Location loc;
@@ -65,9 +65,10 @@ public:
   mlir::Value firstLanes(int64_t count) const;
   mlir::Value firstLanes(mlir::Value count) const;
 
-  // Memory. `pointer` is the address of the first element; `mask` may be null. Narrow types are
-  // widened to f32 when loaded and rounded to nearest even when stored; what fp8 types cannot hold
-  // becomes their largest number. Masked lanes load as 0.
+  // Memory, of any address space. `pointer` is the address of the first element; `mask` is null, or
+  // a condition for each lane, or one for all of them. Narrow types are widened to f32 when loaded
+  // and rounded to nearest even when stored; what fp8 types cannot hold becomes their largest
+  // number. Masked lanes load as 0.
   mlir::Value elementPointer(row::Dtype dtype, mlir::Value base, mlir::Value index) const;
   mlir::Value elementPointer(row::Dtype dtype, mlir::Value base, int64_t index) const;
   mlir::Value loadScalar(row::Dtype dtype, mlir::Value pointer) const;
@@ -85,7 +86,11 @@ private:
   mlir::Value widen(row::Dtype dtype, mlir::Value stored) const;
   mlir::Value narrow(row::Dtype dtype, mlir::Value value) const;
 
-  bool hasFma, hasBf16;
+  mlir::Value loadWhere(mlir::Value condition, mlir::VectorType type, mlir::Value pointer,
+                        unsigned alignment) const;
+  unsigned vectorAlignment(row::Dtype dtype) const; ///< bytes
+
+  bool hasFma, hasBf16, aligned;
 };
 
 } // namespace gradc::codegen

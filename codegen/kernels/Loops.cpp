@@ -1,5 +1,5 @@
 // Counted loops.
-#include "codegen/cpu/Loops.h"
+#include "codegen/kernels/Loops.h"
 
 using namespace mlir;
 

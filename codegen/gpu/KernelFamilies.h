@@ -1,0 +1,25 @@
+// The kernels that the GPU target can make: a table of families, each with its geometry and its
+// emitter. Matrix products are the library's.
+#pragma once
+
+#include "codegen/gpu/GpuTarget.h"
+#include "ir/Exec.h"
+#include "ir/KernelLibrary.h"
+
+namespace gradc::codegen::gpu {
+
+class GpuKernels final : public KernelLibrary {
+public:
+  /// A task is a block of threads.
+  llvm::FailureOr<KernelGeometry> geometry(mlir::Operation *op,
+                                           llvm::ArrayRef<int64_t> rowStrides) const override;
+  bool emitsProduct(mlir::Operation *) const override { return false; }
+  int64_t gemmWorkspaceBytes(int64_t, int64_t, int64_t) const override { return 0; }
+};
+
+/// Emits every exec.kernel of `module` into a new module of entry points with the kernels' names;
+/// each says its block's threads in nvvm.reqntid.
+llvm::FailureOr<mlir::OwningOpRef<mlir::ModuleOp>> emitKernels(mlir::ModuleOp module,
+                                                               const GpuTarget &target);
+
+} // namespace gradc::codegen::gpu

@@ -1,0 +1,19 @@
+// Rotary position embedding: buffers and meaning as codegen/cpu/Rope.h has them. A warp turns all
+// heads of a token, so that its threads read memory side by side; the tables' rows come from the
+// caches.
+#pragma once
+
+#include "codegen/gpu/GpuTarget.h"
+#include "codegen/kernels/Specs.h"
+
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/IR/BuiltinOps.h"
+
+namespace gradc::codegen::gpu {
+
+int64_t taskCount(const RopeSpec &spec, int64_t extent);
+
+mlir::LLVM::LLVMFuncOp emitRope(mlir::ModuleOp module, llvm::StringRef name, const RopeSpec &spec,
+                                const GpuTarget &target);
+
+} // namespace gradc::codegen::gpu

@@ -1,0 +1,25 @@
+// Prints row programs (ir/row/RowProgram.h) as kernels for a GPU: the nodes' arithmetic is that of
+// all targets (codegen/kernels), the loops are laid over threads by a RowSchedule.
+//
+// Sums go over a thread's vectors, over a warp's threads by exchanges, over a team's warps through
+// shared memory, and where sums of columns go over a block's teams, again through shared memory:
+// each in an order that the schedule fixes, so that the bits of a result depend on the program and
+// the extent alone. No atomics.
+#pragma once
+
+#include "codegen/gpu/GpuTarget.h"
+#include "codegen/gpu/RowSchedule.h"
+
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/IR/BuiltinOps.h"
+
+namespace gradc::codegen::gpu {
+
+/// Appends the kernel `name` to `module`; its blocks are scheduleRows(program).threads() threads
+/// and taskCount of them run. Expects a program that row::verify accepts. Matrix buffers may
+/// overlap as row::mayAlias allows and begin at a multiple of 16 bytes, or of a vector where that
+/// is less; all other buffers are distinct.
+mlir::LLVM::LLVMFuncOp emitRowProgram(mlir::ModuleOp module, llvm::StringRef name,
+                                      const row::Program &program, const GpuTarget &target);
+
+} // namespace gradc::codegen::gpu

@@ -1,0 +1,126 @@
+// Choices for row programs.
+#include "codegen/gpu/RowSchedule.h"
+
+#include "ir/row/Loops.h"
+
+#include <algorithm>
+#include <set>
+
+using namespace gradc::row;
+
+namespace gradc::codegen::gpu {
+
+namespace {
+
+constexpr int64_t widestAccess = 16; ///< bytes that a thread loads or stores at once
+constexpr int64_t mostTeamWarps = 16;
+constexpr int64_t blockWarps = 8;
+/// Of blocks that sum over their rows: there are few of them, so each must keep much on its way.
+constexpr int64_t summingBlockWarps = 16;
+/// f32 registers of a thread for what lives from loop to loop, and the most columns they are for.
+constexpr int64_t heldRegisters = 96, mostHeldColumns = 32;
+/// Vectors of a thread whose loads are on their way together, where the row is not held.
+constexpr int64_t streamedVectors = 4;
+
+int64_t chooseLanes(const Program &program) {
+  int64_t widest = 1;
+  for (const Buffer &buffer : program.buffers)
+    if (buffer.kind == BufferKind::matrix)
+      widest = std::max(widest, byteSize(buffer.dtype));
+  int64_t lanes = std::clamp<int64_t>(widestAccess / widest, 4, 8);
+  auto divides = [&](int64_t count) {
+    if (program.columns % count != 0)
+      return false;
+    for (size_t i = 0; i < program.buffers.size(); ++i)
+      if (program.buffers[i].kind == BufferKind::matrix &&
+          rowStride(program, static_cast<int32_t>(i)) % count != 0)
+        return false;
+    return true;
+  };
+  while (!divides(lanes))
+    lanes /= 2;
+  return lanes;
+}
+
+struct Demands {
+  bool reduces = false, gathers = false, accumulates = false;
+  int64_t held = 0; ///< registers a column: what several loops read, and sums of columns
+};
+
+Demands demandsOf(const Program &program) {
+  Demands demands;
+  Loops loops = splitIntoLoops(program);
+  for (const Loop &loop : loops.loops)
+    demands.reduces |= !loop.reductions.empty();
+  std::set<int32_t> known;
+  for (size_t id = 0; id < program.nodes.size(); ++id) {
+    const Node &node = program.nodes[id];
+    demands.gathers |= loops.live[id] && node.kind == NodeKind::gather;
+    auto readers =
+        std::ranges::count_if(loops.loops, [&](const Loop &l) { return l.computes[id]; });
+    if (node.buffer >= 0 && (node.kind == NodeKind::reload ? readers > 0 : readers > 1))
+      known.insert(node.buffer);
+  }
+  demands.held = static_cast<int64_t>(known.size());
+  for (const Effect &effect : program.effects)
+    if (effect.kind == EffectKind::accumulateColumn) {
+      demands.accumulates = true;
+      ++demands.held;
+    }
+  return demands;
+}
+
+int64_t ceilDiv(int64_t x, int64_t y) { return (x + y - 1) / y; }
+
+/// Rows that may be cut: a warp a slice, as many vectors a thread as leave no slice part empty.
+void cutRows(RowSchedule &schedule, int64_t columns) {
+  int64_t steps = columns / schedule.lanes;
+  for (int64_t vectors : {4, 2})
+    if (steps % (vectors * schedule.teamThreads()) == 0) {
+      schedule.vectors = vectors;
+      break;
+    }
+  schedule.slices = ceilDiv(steps, schedule.vectors * schedule.teamThreads());
+  schedule.teams = blockWarps;
+}
+
+/// Rows in one piece: the fewest warps whose registers hold one.
+void holdRows(RowSchedule &schedule, int64_t columns, const Demands &demands) {
+  int64_t most = std::min(mostHeldColumns, heldRegisters / (demands.held + 2));
+  while (schedule.warps < mostTeamWarps && columns > most * schedule.teamThreads())
+    schedule.warps *= 2;
+  schedule.held = columns <= most * schedule.teamThreads();
+  schedule.vectors = schedule.held ? ceilDiv(columns, schedule.stride()) : streamedVectors;
+  if (schedule.held && demands.accumulates)
+    schedule.teams = summingBlockWarps / schedule.warps;
+  else if (schedule.warps == 1)
+    schedule.teams = blockWarps / 2;
+}
+
+} // namespace
+
+RowSchedule scheduleRows(const Program &program) {
+  RowSchedule schedule;
+  if (program.flat) {
+    schedule.lanes = chooseLanes(program);
+    schedule.warps = blockWarps;
+    schedule.vectors = streamedVectors;
+    return schedule;
+  }
+  schedule.lanes = chooseLanes(program);
+  Demands demands = demandsOf(program);
+  if (demands.reduces || demands.gathers)
+    holdRows(schedule, program.columns, demands);
+  else
+    cutRows(schedule, program.columns);
+  schedule.rows = demands.accumulates ? rowsPerTask : schedule.teams;
+  return schedule;
+}
+
+int64_t taskCount(const Program &program, const RowSchedule &schedule, int64_t extent) {
+  if (program.flat)
+    return ceilDiv(extent, schedule.vectors * schedule.stride());
+  return ceilDiv(extent, schedule.rows) * schedule.slices;
+}
+
+} // namespace gradc::codegen::gpu

@@ -1,0 +1,37 @@
+// How a row program is laid over the threads of a GPU: a table of a few numbers, all of them known
+// when the kernel is printed.
+//
+// A block holds `teams` of threads. A team takes one row at a time and its threads a vector of
+// columns each, side by side, so that a warp reads memory without gaps. Where the row fits, a
+// thread's vectors stay in its registers from the program's first loop to the last ("held"): each
+// matrix is then read once. A program that reduces nothing does not need a whole row in one place,
+// and its rows are cut into slices, tasks of their own.
+#pragma once
+
+#include "ir/row/RowProgram.h"
+
+namespace gradc::codegen::gpu {
+
+struct RowSchedule {
+  int64_t lanes = 1;   ///< elements of a vector; divides the columns and all row strides
+  int64_t warps = 1;   ///< of a team
+  int64_t teams = 1;   ///< of a block
+  int64_t rows = 1;    ///< of a task
+  int64_t slices = 1;  ///< a row's parts, each in tasks of its own
+  int64_t vectors = 1; ///< of a thread at a time: all that it has of a row, where held
+  bool held = true;
+
+  int64_t teamThreads() const { return 32 * warps; }
+  int64_t threads() const { return teamThreads() * teams; }
+  /// Columns from one vector of a thread to its next.
+  int64_t stride() const { return teamThreads() * lanes; }
+};
+
+/// Expects a program that row::verify accepts. Where a program sums over rows (columnPartial), a
+/// task's rows are row::rowsPerTask, since the number of partial sums is part of the graph.
+RowSchedule scheduleRows(const row::Program &program);
+
+/// Number of tasks for `extent` rows (elements, where flat).
+int64_t taskCount(const row::Program &program, const RowSchedule &schedule, int64_t extent);
+
+} // namespace gradc::codegen::gpu

@@ -1,0 +1,295 @@
+// Loops of row programs on a GPU.
+#include "codegen/gpu/RowTeams.h"
+
+#include "codegen/kernels/Loops.h"
+
+using namespace mlir;
+using namespace gradc::row;
+
+namespace gradc::codegen::gpu {
+
+static int64_t ceilDiv(int64_t x, int64_t y) { return (x + y - 1) / y; }
+
+RowTeams::RowTeams(BlockPrinter &printer, const Program &program, const RowSchedule &schedule)
+    : k(printer), program(program), schedule(schedule), loops(splitIntoLoops(program)),
+      nodes(k.v, program, loops), team(k.divide(k.thread(), schedule.teamThreads())),
+      member(k.remainder(k.thread(), schedule.teamThreads())),
+      group(k.divide(k.task(), schedule.slices)), slice(k.remainder(k.task(), schedule.slices)),
+      shared(nodes.programState(k.buffers(), group)) {
+  for (size_t i = 0; i < program.effects.size(); ++i)
+    if (program.effects[i].kind == EffectKind::accumulateColumn)
+      accumulations.push_back(static_cast<int32_t>(i));
+  for (const Loop &loop : loops.loops) {
+    auto count = static_cast<int64_t>(loop.reductions.size()) * schedule.warps;
+    bool needed = count > 0 && schedule.warps > 1;
+    slots.push_back(needed ? k.at(k.shared(count * schedule.teams), k.mul(team, count)) : Value());
+  }
+}
+
+void RowTeams::emit() {
+  Values sums;
+  if (schedule.held)
+    sums.assign(accumulations.size() * schedule.vectors, k.reals(0));
+  else if (!accumulations.empty())
+    zeroSums();
+  Value start = k.mul(group, schedule.rows);
+  Value first = k.add(start, team);
+  Value last = k.minimum(k.add(start, schedule.rows), k.extent());
+  if (schedule.rows == schedule.teams)
+    k.ifTrue(k.less(first, last), [&] { emitRow(first, sums); });
+  else
+    emitLoop(k.builder(), k.location(), first, last, k.index(schedule.teams), sums,
+             [&](Value row, SmallVectorImpl<Value> &current) { emitRow(row, current); });
+  if (!sums.empty())
+    storeSums(sums);
+}
+
+//===-- rows
+
+void RowTeams::emitRow(Value index, MutableArrayRef<Value> sums) {
+  RowState row = nodes.rowState(shared, index);
+  HeldVectors held;
+  Columns columns = heldColumns(held);
+  for (size_t loop = 0; loop < loops.loops.size(); ++loop) {
+    emitStage(row, loop);
+    if (schedule.held)
+      emitHeldLoop(row, loop, columns, sums);
+    else
+      emitStreamedLoop(row, loop);
+  }
+  emitStage(row, loops.loops.size());
+  // Between two loops' reductions each waits for the other; a single one waits for itself here.
+  auto sites = llvm::count_if(slots, [](Value slot) { return slot != nullptr; });
+  if (sites == 1 && schedule.rows > schedule.teams)
+    teamBarrier();
+}
+
+void RowTeams::emitStage(RowState &row, size_t stage) {
+  nodes.computeStage(row, stage);
+  if (overwritesGathered(stage))
+    teamBarrier();
+  if (loops.stageStores[stage].empty())
+    return;
+  Value leads = k.equal(k.add(member, slice), k.index(0));
+  k.ifTrue(leads, [&] { nodes.storeStage(row, stage); });
+}
+
+/// Every thread reads the element that a stage gathers; none may store to its row before.
+bool RowTeams::overwritesGathered(size_t stage) const {
+  for (size_t id = 0; id < program.nodes.size(); ++id)
+    if (loops.live[id] && program.nodes[id].kind == NodeKind::gather &&
+        loops.loopOf[id] == static_cast<int>(stage))
+      for (const Effect &effect : program.effects)
+        if (effect.kind == EffectKind::store &&
+            mayAlias(program, program.nodes[id].buffer, effect.buffer))
+          return true;
+  return false;
+}
+
+//===-- columns of a row
+
+Columns RowTeams::heldColumns(HeldVectors &held) {
+  int64_t sliceColumns = schedule.vectors * schedule.stride();
+  Value first = k.add(k.mul(slice, sliceColumns), k.mul(member, schedule.lanes));
+  Columns columns{first, schedule.vectors, {}, schedule.stride(), &held};
+  if (program.columns % sliceColumns != 0)
+    columns.lastMask =
+        k.less(k.add(first, (schedule.vectors - 1) * schedule.stride()), k.index(program.columns));
+  return columns;
+}
+
+/// What a reduction takes of each vector, by reduction; stores and sums of columns take place.
+SmallVector<RowTeams::Values> RowTeams::emitStep(const RowState &row, const Loop &loop,
+                                                 const Columns &columns,
+                                                 MutableArrayRef<Value> sums) {
+  SmallVector<Values> parts(loop.reductions.size());
+  nodes.computeColumns(row, loop, columns, [&](int64_t u, const ColumnValues &values) {
+    for (auto [r, reduction] : llvm::enumerate(loop.reductions)) {
+      Value x = nodes.vector(row, values, program.nodes[reduction].operands[0], ValueType::f32);
+      if (Value mask = columns.mask(u))
+        x = k.select(mask, x, nodes.identity(reduction));
+      parts[r].push_back(x);
+    }
+    for (int32_t index : loop.effects) {
+      const Effect &effect = program.effects[index];
+      Value x = nodes.vector(row, values, effect.node, nodes.storedType(effect));
+      if (effect.kind == EffectKind::store) {
+        nodes.store(row, effect.buffer, columns, u, x);
+      } else if (sums.empty()) {
+        addToSum(row, index, columns, u, x);
+      } else {
+        auto place = llvm::find(accumulations, index) - accumulations.begin();
+        Value &sum = sums[place * schedule.vectors + u];
+        sum = k.v.add(sum, x);
+      }
+    }
+  });
+  return parts;
+}
+
+void RowTeams::addToSum(const RowState &row, int32_t effect, const Columns &columns, int64_t vector,
+                        Value x) {
+  Value address = nodes.address(row, program.effects[effect].buffer, columns, vector);
+  Value mask = columns.mask(vector);
+  Value sum = k.v.add(k.v.loadVector(Dtype::f32, address, mask), x);
+  k.v.storeVector(Dtype::f32, sum, address, mask);
+}
+
+void RowTeams::emitHeldLoop(RowState &row, size_t index, const Columns &columns,
+                            MutableArrayRef<Value> sums) {
+  const Loop &loop = loops.loops[index];
+  nodes.splatUses(row, loop);
+  finishReductions(row, index, emitStep(row, loop, columns, sums));
+}
+
+/// All columns of a row, `schedule.vectors` of them a thread at a time.
+void RowTeams::forSteps(SmallVectorImpl<Value> &carried,
+                        function_ref<void(const Columns &, MutableArrayRef<Value>)> body) {
+  Value offset = k.mul(member, schedule.lanes);
+  int64_t step = schedule.vectors * schedule.stride();
+  int64_t full = program.columns / step * step, rest = program.columns - full;
+  if (full > 0)
+    emitLoop(k.builder(), k.location(), k.index(0), k.index(full), k.index(step), carried,
+             [&](Value first, SmallVectorImpl<Value> &current) {
+               HeldVectors held; // of this step alone, so that its loads come first
+               body({k.add(first, offset), schedule.vectors, {}, schedule.stride(), &held},
+                    current);
+             });
+  if (rest == 0)
+    return;
+  HeldVectors held;
+  int64_t vectors = ceilDiv(rest, schedule.stride());
+  Columns columns{k.add(offset, full), vectors, {}, schedule.stride(), &held};
+  if (rest % schedule.stride() != 0)
+    columns.lastMask =
+        k.less(k.add(columns.first, (vectors - 1) * schedule.stride()), k.index(program.columns));
+  body(columns, carried);
+}
+
+void RowTeams::emitStreamedLoop(RowState &row, size_t index) {
+  const Loop &loop = loops.loops[index];
+  nodes.splatUses(row, loop);
+  Values totals;
+  for (NodeId reduction : loop.reductions)
+    totals.append(schedule.vectors, nodes.identity(reduction));
+  forSteps(totals, [&](const Columns &columns, MutableArrayRef<Value> current) {
+    SmallVector<Values> parts = emitStep(row, loop, columns, {});
+    for (auto [r, reduction] : llvm::enumerate(loop.reductions))
+      for (auto [u, part] : llvm::enumerate(parts[r])) {
+        Value &total = current[r * schedule.vectors + u];
+        total = nodes.combine(reduction, total, part);
+      }
+  });
+  SmallVector<Values> parts;
+  for (size_t r = 0; r < loop.reductions.size(); ++r)
+    parts.emplace_back(ArrayRef<Value>(totals).slice(r * schedule.vectors, schedule.vectors));
+  finishReductions(row, index, parts);
+}
+
+//===-- across threads
+
+void RowTeams::teamBarrier() {
+  if (schedule.warps == 1)
+    k.warpBarrier();
+  else if (schedule.teams == 1)
+    k.barrier();
+  else
+    k.barrier(k.add(team, 1), schedule.teamThreads());
+}
+
+/// Pairs, from the outside in.
+Value RowTeams::combineAll(NodeId reduction, Values values) const {
+  while (values.size() > 1) {
+    size_t kept = (values.size() + 1) / 2;
+    for (size_t i = 0; i + kept < values.size(); ++i)
+      values[i] = nodes.combine(reduction, values[i], values[i + kept]);
+    values.resize(kept);
+  }
+  return values[0];
+}
+
+/// The same number in every thread of a warp: both of an exchange combine the same two.
+Value RowTeams::combineWarp(NodeId reduction, Value x) {
+  for (int64_t distance = warpThreads / 2; distance >= 1; distance /= 2)
+    x = nodes.combine(reduction, x, k.exchange(x, distance));
+  return x;
+}
+
+/// The reductions of a loop, known to all threads of the team as row-level values.
+void RowTeams::finishReductions(RowState &row, size_t index, ArrayRef<Values> parts) {
+  ArrayRef<NodeId> reductions = loops.loops[index].reductions;
+  Values totals;
+  for (auto [reduction, values] : llvm::zip_equal(reductions, parts)) {
+    auto combine = [&](Value x, Value y) { return nodes.combine(reduction, x, y); };
+    Value x = k.v.foldLanes(combineAll(reduction, values), combine);
+    totals.push_back(combineWarp(reduction, x));
+  }
+  Value slot = slots[index];
+  if (slot) {
+    Value warp = k.divide(member, warpThreads);
+    k.ifTrue(k.equal(k.remainder(member, warpThreads), k.index(0)), [&] {
+      for (auto [r, total] : llvm::enumerate(totals))
+        k.store(total, k.at(slot, k.add(warp, static_cast<int64_t>(r) * schedule.warps)));
+    });
+    teamBarrier();
+    for (auto [r, reduction] : llvm::enumerate(reductions)) {
+      Values ofWarps;
+      for (int64_t warp = 0; warp < schedule.warps; ++warp)
+        ofWarps.push_back(k.loadFloat(k.at(slot, static_cast<int64_t>(r) * schedule.warps + warp)));
+      totals[r] = combineAll(reduction, ofWarps);
+    }
+  }
+  for (auto [reduction, total] : llvm::zip_equal(reductions, totals))
+    row.scalars[reduction] = total;
+}
+
+//===-- sums of columns
+
+void RowTeams::zeroSums() {
+  Values none;
+  forSteps(none, [&](const Columns &columns, MutableArrayRef<Value>) {
+    for (int32_t effect : accumulations)
+      for (int64_t u = 0; u < columns.vectors; ++u)
+        k.v.storeVector(Dtype::f32, k.reals(0),
+                        nodes.address(shared, program.effects[effect].buffer, columns, u),
+                        columns.mask(u));
+  });
+}
+
+/// Sums of a team's rows to those of the block's: vector after vector through shared memory, of
+/// which two parts take turns, so that one barrier a vector is enough.
+void RowTeams::storeSums(ArrayRef<Value> sums) {
+  HeldVectors unused;
+  Columns columns = heldColumns(unused);
+  int64_t exchanged = k.threads() * schedule.lanes;
+  Value parts = schedule.teams > 1 ? k.shared(2 * exchanged) : Value();
+  for (auto [i, sum] : llvm::enumerate(sums)) {
+    auto index = static_cast<int64_t>(i);
+    int64_t u = index % schedule.vectors;
+    int32_t buffer = program.effects[accumulations[index / schedule.vectors]].buffer;
+    auto store = [&](Value total) {
+      k.v.storeVector(Dtype::f32, total, nodes.address(shared, buffer, columns, u),
+                      columns.mask(u));
+    };
+    if (!parts) {
+      store(sum);
+      continue;
+    }
+    Value part = k.at(parts, index % 2 * exchanged);
+    k.store(sum, k.at(part, k.mul(k.thread(), schedule.lanes)));
+    k.barrier();
+    k.ifTrue(k.equal(team, k.index(0)), [&] { store(addTeams(part)); });
+  }
+}
+
+Value RowTeams::addTeams(Value part) {
+  Value total;
+  for (int64_t other = 0; other < schedule.teams; ++other) {
+    Value place = k.at(k.at(part, other * schedule.stride()), k.mul(member, schedule.lanes));
+    Value x = k.load(place);
+    total = total ? k.v.add(total, x) : x;
+  }
+  return total;
+}
+
+} // namespace gradc::codegen::gpu

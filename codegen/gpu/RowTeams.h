@@ -1,0 +1,61 @@
+// The loops of a row program that is not flat, over the teams of a block (RowSchedule.h).
+#pragma once
+
+#include "codegen/gpu/BlockPrinter.h"
+#include "codegen/gpu/RowSchedule.h"
+#include "codegen/kernels/RowNodes.h"
+
+namespace gradc::codegen::gpu {
+
+class RowTeams {
+public:
+  RowTeams(BlockPrinter &printer, const row::Program &program, const RowSchedule &schedule);
+
+  /// Prints the kernel's body.
+  void emit();
+
+private:
+  using Value = mlir::Value;
+  using Values = llvm::SmallVector<Value>;
+
+  // --- rows
+  void emitRow(Value index, llvm::MutableArrayRef<Value> sums);
+  void emitStage(RowState &row, size_t stage);
+  bool overwritesGathered(size_t stage) const;
+
+  // --- columns of a row. `sums` are those of columns, by effect and vector; empty: in memory.
+  Columns heldColumns(HeldVectors &held);
+  void emitHeldLoop(RowState &row, size_t loop, const Columns &columns,
+                    llvm::MutableArrayRef<Value> sums);
+  void emitStreamedLoop(RowState &row, size_t loop);
+  void forSteps(llvm::SmallVectorImpl<Value> &carried,
+                llvm::function_ref<void(const Columns &, llvm::MutableArrayRef<Value>)> body);
+  llvm::SmallVector<Values> emitStep(const RowState &row, const row::Loop &loop,
+                                     const Columns &columns, llvm::MutableArrayRef<Value> sums);
+  void addToSum(const RowState &row, int32_t effect, const Columns &columns, int64_t vector,
+                Value x);
+
+  // --- across threads
+  void teamBarrier();
+  void finishReductions(RowState &row, size_t loop, llvm::ArrayRef<Values> parts);
+  Value combineWarp(row::NodeId reduction, Value x);
+  Value combineAll(row::NodeId reduction, Values values) const;
+
+  // --- sums of columns
+  void zeroSums();
+  void storeSums(llvm::ArrayRef<Value> sums);
+  Value addTeams(Value part);
+
+  BlockPrinter &k;
+  const row::Program &program;
+  RowSchedule schedule;
+  row::Loops loops;
+  RowNodes nodes;
+  llvm::SmallVector<int32_t> accumulations; ///< effects that sum columns
+  Value team, member;                       ///< of the block, and thread in it
+  Value group, slice;                       ///< of rows, and of columns: the task's
+  RowState shared;
+  Values slots; ///< a loop: the team's shared memory for its reductions; null without
+};
+
+} // namespace gradc::codegen::gpu

@@ -1,0 +1,26 @@
+// EmulatedDevice: launches as the emulator takes them.
+#include "runtime/emulator/EmulatedDevice.h"
+
+#include <fmt/format.h>
+
+namespace gradc::rt {
+
+Expected<std::unique_ptr<EmulatedDevice>> EmulatedDevice::create(int threads, WarpOrder order) {
+  GRADC_ASSIGN_OR_RETURN(auto pool, ThreadPool::create(threads));
+  return std::unique_ptr<EmulatedDevice>(new EmulatedDevice(std::move(pool), order));
+}
+
+Status EmulatedDevice::launch(const GradcLaunch &launch, int64_t iteration) {
+  if (!launch.gpu || !launch.gpu->emulated)
+    return Status::defect(fmt::format(
+        "kernel {} cannot be emulated; compile with --target cuda and --emulate", launch.name));
+  const GradcGpuKernel &gpu = *launch.gpu;
+  EmulatedLaunch emulated{launch.name,  gpu.emulated,  gpu.threads, gpu.sharedBytes,
+                          launch.tasks, launch.extent, {}};
+  for (int64_t i = 0; i < launch.bufferCount; ++i)
+    emulated.buffers.push_back(
+        {resolve(launch.buffers[i], iteration), gpu.bytes[i], i >= gpu.inputs});
+  return emulator_.run(emulated);
+}
+
+} // namespace gradc::rt

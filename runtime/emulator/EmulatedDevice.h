@@ -1,0 +1,26 @@
+// A GPU played by the host: kernels run on the emulator, matrix products and memory are the CPU
+// device's.
+#pragma once
+
+#include "runtime/cpu/CpuDevice.h"
+#include "runtime/emulator/Emulator.h"
+
+namespace gradc::rt {
+
+class EmulatedDevice : public CpuDevice {
+public:
+  /// `threads` are for matrix products; the emulator is one thread.
+  static Expected<std::unique_ptr<EmulatedDevice>> create(int threads,
+                                                          WarpOrder order = WarpOrder::alternating);
+
+  /// Runs a kernel of an emulated executable. Its buffers are checked as long as they are.
+  Status launch(const GradcLaunch &launch, int64_t iteration) override;
+
+private:
+  EmulatedDevice(std::unique_ptr<ThreadPool> pool, WarpOrder order)
+      : CpuDevice(std::move(pool)), emulator_(order) {}
+
+  Emulator emulator_;
+};
+
+} // namespace gradc::rt

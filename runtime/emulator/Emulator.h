@@ -1,0 +1,60 @@
+// Runs GPU kernels that codegen/gpu has retargeted to the host: every CUDA thread is a fibre, one
+// runs at a time, and every access to memory is checked. docs/design/emulator.md says what that
+// proves.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "runtime/Status.h"
+#include "runtime/emulator/Abi.h"
+
+namespace gradc::rt {
+
+/// In which order the warps of a block, and the lanes of a warp, get their turn. A warp runs until
+/// all its lanes wait for another warp.
+enum class WarpOrder {
+  ascending,
+  descending,
+  alternating, ///< ascending in blocks of even index, descending in the others
+};
+
+struct EmulatedBuffer {
+  void *address;
+  int64_t bytes;
+  bool writable;
+};
+
+struct EmulatedLaunch {
+  const char *name;
+  const GradcEmulatedKernel *kernel;
+  int64_t threads;            ///< a block
+  int64_t dynamicSharedBytes; ///< a block
+  int64_t blocks;
+  int64_t extent;
+  std::vector<EmulatedBuffer> buffers; ///< may overlap
+};
+
+namespace emulator {
+class Machine;
+} // namespace emulator
+
+/// Not for use by several threads at once. The same launch gives the same bits and the same report
+/// every time.
+class Emulator {
+public:
+  explicit Emulator(WarpOrder order = WarpOrder::alternating);
+  ~Emulator();
+  Emulator(const Emulator &) = delete;
+  Emulator &operator=(const Emulator &) = delete;
+
+  /// Runs all blocks, one after another. The first error ends the launch, whose buffers are then
+  /// partly written: a defect status that names kernel, block, thread, buffer and instruction, or a
+  /// machine status when memory is short.
+  Status run(const EmulatedLaunch &launch);
+
+private:
+  std::unique_ptr<emulator::Machine> machine_;
+};
+
+} // namespace gradc::rt

@@ -1,0 +1,68 @@
+// The emulated device under the suite of every device, and what it alone does.
+#include "tests/emulator/LoadedModule.h"
+#include "tests/runtime/DeviceConformance.h"
+
+#include "runtime/emulator/EmulatedDevice.h"
+
+#include <gtest/gtest.h>
+
+namespace gradc::rt {
+namespace {
+
+/// Tasks of one thread.
+const LoadedModule &addModule() {
+  static const LoadedModule module(R"(
+define ptx_kernel void @add(ptr addrspace(1) %in, ptr addrspace(1) %addend, ptr addrspace(1) %out,
+                            i64 %extent) {
+  %task = call i32 @llvm.nvvm.read.ptx.sreg.ctaid.x()
+  %from = getelementptr float, ptr addrspace(1) %in, i32 %task
+  %x = load float, ptr addrspace(1) %from, align 4
+  %y = load float, ptr addrspace(1) %addend, align 4
+  %sum = fadd float %x, %y
+  %to = getelementptr float, ptr addrspace(1) %out, i32 %task
+  store float %sum, ptr addrspace(1) %to, align 4
+  ret void
+}
+)");
+  return module;
+}
+
+const GradcGpuKernel *addKernel() {
+  static const int64_t bytes[] = {8, 4, 8};
+  static const GradcGpuKernel kernel{"add", 1, 0, bytes, 2, addModule().kernel("add")};
+  return &kernel;
+}
+
+Expected<std::unique_ptr<Device>> create() {
+  GRADC_ASSIGN_OR_RETURN(auto device, EmulatedDevice::create(1));
+  return std::unique_ptr<Device>(std::move(device));
+}
+
+TEST(EmulatedDevice, ReportsWhatAKernelDoesWrong) {
+  auto device = create();
+  ASSERT_TRUE(device.ok());
+  expectOk((*device)->allocate({64, 64, nullptr, 0}));
+  const GradcBuffer buffers[] = {{GRADC_STATE, 0, 0}, {GRADC_STATE, 32, 0}, {GRADC_ARENA, 0, 0}};
+  GradcLaunch launch{"add.7", nullptr, addKernel(), 1, 3, 3, buffers, 0, 0, 0};
+  // The third task is outside of the buffer, though not of its space.
+  expectReport((*device)->launch(launch, 0), {"emulated kernel add.7: block 2, thread 0",
+                                              "behind buffer 0 (in), which has 8 bytes"});
+  launch.tasks = 2;
+  expectOk((*device)->launch(launch, 0));
+}
+
+TEST(EmulatedDevice, RefusesAKernelThatIsNotEmulated) {
+  auto device = create();
+  ASSERT_TRUE(device.ok());
+  expectOk((*device)->allocate({64, 64, nullptr, 0}));
+  GradcLaunch launch{"add", nullptr, nullptr, 1, 2, 0, nullptr, 0, 0, 0};
+  expectReport((*device)->launch(launch, 0), {"kernel add cannot be emulated", "--emulate"});
+}
+
+} // namespace
+
+std::vector<DeviceUnderTest> devicesUnderTest() {
+  return {{"Emulated", create, nullptr, addKernel()}};
+}
+
+} // namespace gradc::rt
