@@ -48,7 +48,8 @@ llvm::Expected<std::string> findRuntime() {
 
 } // namespace
 
-llvm::Error linkExecutable(const std::string &objectPath, const std::string &executablePath) {
+llvm::Error linkExecutable(const std::string &objectPath, const std::string &executablePath,
+                           llvm::ArrayRef<std::string> libraries) {
   llvm::Expected<std::string> linker = findLinker();
   if (!linker)
     return linker.takeError();
@@ -59,20 +60,15 @@ llvm::Error linkExecutable(const std::string &objectPath, const std::string &exe
               library = *runtime + "/libgradc_runtime.a";
   // Linked under another name and renamed, so that a running executable is replaced whole.
   std::string temporary = executablePath + ".tmp";
-  llvm::SmallVector<llvm::StringRef> arguments{*linker,
-                                               "-o",
-                                               temporary,
-                                               objectPath,
-                                               "-Wl,--whole-archive",
-                                               main,
-                                               "-Wl,--no-whole-archive",
-                                               library,
-                                               "-ldnnl",
-                                               "-lgomp",
-                                               "-lpthread",
-                                               "-lm",
-                                               "-Wl,--gc-sections",
-                                               "-Wl,--as-needed"};
+  llvm::SmallVector<std::string> ofTarget;
+  for (const std::string &library : libraries)
+    ofTarget.push_back(llvm::StringRef(library).ends_with(".a") ? *runtime + "/" + library
+                                                                : library);
+  llvm::SmallVector<llvm::StringRef> arguments{
+      *linker, "-o", temporary, objectPath, "-Wl,--whole-archive", main, "-Wl,--no-whole-archive"};
+  arguments.append(ofTarget.begin(), ofTarget.end());
+  arguments.append(
+      {library, "-ldnnl", "-lgomp", "-lpthread", "-lm", "-Wl,--gc-sections", "-Wl,--as-needed"});
   llvm::SmallString<128> log;
   if (std::error_code error = llvm::sys::fs::createTemporaryFile("gradc-link", "log", log))
     return failure("cannot make a temporary file: " + error.message());

@@ -145,8 +145,7 @@ MemoryByKind memoryByKind(ModuleOp module) {
   return memory;
 }
 
-std::string executableMetadata(ModuleOp module, const CompileFlags &flags,
-                               const CpuTarget &target) {
+std::string executableMetadata(ModuleOp module, const CompileFlags &flags) {
   DictionaryAttr plan = planOf(module);
   auto model = module->getAttrOfType<DictionaryAttr>("nn.model");
   auto modelString = [&](StringRef name) { return model ? string(model, name) : StringRef(); };
@@ -183,9 +182,10 @@ std::string executableMetadata(ModuleOp module, const CompileFlags &flags,
                                            {"document_separator", separator.value_or(-1)},
                                            {"mesh", "dp=1,tp=1,pp=1,cp=1"},
                                            {"zero", 0},
-                                           {"target", "cpu"},
-                                           {"cpu", target.cpu},
-                                           {"cpu_features", target.features},
+                                           {"target", flags.target},
+                                           {"emulate", flags.emulate},
+                                           {"cpu", flags.host.cpu},
+                                           {"cpu_features", flags.host.features},
                                            {"init", flags.init}}},
                     {"parameters", parameters},
                     {"fingerprint", fingerprint(module, flags.optimizer)},

@@ -19,6 +19,9 @@ struct CompileFlags {
   std::string lossChunk = "auto";        ///< rows of a chunk, 0 for all, or auto
   /// The token that ends a document, where documents are masked.
   std::optional<int64_t> documentSeparator = std::nullopt;
+  std::string target = "cpu"; ///< cpu or cuda:ARCH
+  bool emulate = false;
+  CpuTarget host; ///< that the executable runs on
 };
 
 /// Memory by kind in bytes, as printed and as the metadata has it.
@@ -35,7 +38,6 @@ inline constexpr int64_t runtimeBytes = int64_t{32} << 20;
 MemoryByKind memoryByKind(mlir::ModuleOp module);
 
 /// Metadata of a planned module (exec programs, gradc.plan, nn.model).
-std::string executableMetadata(mlir::ModuleOp module, const CompileFlags &flags,
-                               const CpuTarget &target);
+std::string executableMetadata(mlir::ModuleOp module, const CompileFlags &flags);
 
 } // namespace gradc::codegen

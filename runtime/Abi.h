@@ -88,6 +88,8 @@ struct GradcProgram {
   void (*run)(GradcContext *);
 };
 
+struct GradcDeviceKind; // runtime/cpu/CpuDevice.h
+
 struct GradcExecutable {
   int64_t abiVersion;
   const char *metadata; ///< JSON text, metadataBytes long, in the ELF section .gradc.metadata
@@ -96,6 +98,7 @@ struct GradcExecutable {
   int64_t constantBytes;
   int64_t programCount;
   const GradcProgram *programs;
+  const GradcDeviceKind *device; ///< what the programs run on: a symbol of the target's runtime
 };
 
 /// Defined by the compiled object file.

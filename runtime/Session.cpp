@@ -30,7 +30,7 @@ Expected<std::unique_ptr<Session>> Session::open(const GradcExecutable &executab
                                       "runtime of ABI {}; compile it again",
                                       executable.abiVersion, GRADC_ABI_VERSION));
   GRADC_RETURN_IF_ERROR(checkCpuFeatures(metadata.cpuFeatures));
-  GRADC_ASSIGN_OR_RETURN(auto device, CpuDevice::create(threads));
+  GRADC_ASSIGN_OR_RETURN(auto device, executable.device->create(threads));
   GRADC_RETURN_IF_ERROR(device->allocate(
       {metadata.stateBytes, metadata.arenaBytes, executable.constants, executable.constantBytes}));
   return std::unique_ptr<Session>(new Session(executable, std::move(metadata), std::move(device)));

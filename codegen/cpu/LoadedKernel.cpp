@@ -5,6 +5,8 @@
 
 #include "mlir/IR/Verifier.h"
 #include "llvm/ExecutionEngine/Orc/LLJIT.h"
+#include "llvm/IR/LLVMContext.h"
+#include "llvm/IR/Module.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FileUtilities.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -31,7 +33,11 @@ compileToMemory(const CpuTarget &target, LoadedKernel::Emitter emit) {
   if (std::error_code error = llvm::sys::fs::createTemporaryFile("kernel", "o", path))
     return llvm::createStringError(error, "no temporary file for a kernel's object");
   llvm::FileRemover remover(path);
-  if (llvm::Error error = writeObjectFile(*module, target, path.str().str()))
+  llvm::LLVMContext llvmContext;
+  auto lowered = lowerToLlvmIr(*module, target, llvmContext);
+  if (!lowered)
+    return lowered.takeError();
+  if (llvm::Error error = writeObjectFile(**lowered, target, path.str().str()))
     return error;
   return llvm::errorOrToExpected(llvm::MemoryBuffer::getFile(path));
 }

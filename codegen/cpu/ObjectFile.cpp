@@ -73,18 +73,13 @@ lowerToLlvmIr(ModuleOp module, const CpuTarget &target, llvm::LLVMContext &conte
   return translate(module, target, context, **machine);
 }
 
-llvm::Error writeObjectFile(ModuleOp module, const CpuTarget &target, const std::string &path,
-                            llvm::function_ref<void(llvm::Module &)> extend) {
+llvm::Error writeObjectFile(llvm::Module &module, const CpuTarget &target,
+                            const std::string &path) {
   auto machine = createMachine(target);
   if (!machine)
     return machine.takeError();
-  llvm::LLVMContext context;
-  auto translated = translate(module, target, context, **machine);
-  if (!translated)
-    return translated.takeError();
-  if (extend)
-    extend(**translated);
-
+  module.setTargetTriple((*machine)->getTargetTriple());
+  module.setDataLayout((*machine)->createDataLayout());
   std::error_code error;
   llvm::raw_fd_ostream file(path, error);
   if (error)
@@ -92,7 +87,7 @@ llvm::Error writeObjectFile(ModuleOp module, const CpuTarget &target, const std:
   llvm::legacy::PassManager passes;
   if ((*machine)->addPassesToEmitFile(passes, file, nullptr, llvm::CodeGenFileType::ObjectFile))
     return failure("no object files for %s", target.triple.c_str());
-  passes.run(**translated);
+  passes.run(module);
   file.close();
   if (file.has_error()) {
     error = file.error();

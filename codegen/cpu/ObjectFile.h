@@ -6,20 +6,18 @@
 #include "codegen/kernels/LlvmIr.h"
 
 #include "mlir/IR/BuiltinOps.h"
-#include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/Support/Error.h"
 
 #include <string>
 
 namespace gradc::codegen {
 
-/// Lowers `module` (in place) and writes position-independent code for `target` to the file
-/// `path`. `extend` may add to the LLVM module what needs no optimiser: data, and functions that
-/// only call. An error says what failed and names the file where that is what failed.
-llvm::Error writeObjectFile(mlir::ModuleOp module, const CpuTarget &target, const std::string &path,
-                            llvm::function_ref<void(llvm::Module &)> extend = {});
+/// Writes position-independent code for `target` to the file `path`; of the module only what is
+/// optimised already, or needs no optimiser: data, and functions that only call. An error says what
+/// failed and names the file where that is what failed.
+llvm::Error writeObjectFile(llvm::Module &module, const CpuTarget &target, const std::string &path);
 
-/// The first half alone: optimised LLVM IR with the target's attributes set.
+/// Lowers `module` (in place) to optimised LLVM IR with the target's attributes set.
 llvm::Expected<std::unique_ptr<llvm::Module>>
 lowerToLlvmIr(mlir::ModuleOp module, const CpuTarget &target, llvm::LLVMContext &context);
 

@@ -26,7 +26,7 @@ public:
     declareAbi();
   }
 
-  void run(llvm::StringRef metadata) {
+  void run(llvm::StringRef metadata, llvm::StringRef device) {
     SmallVector<llvm::Constant *> programs;
     auto *programType = llvm::StructType::get(context, {ptr, ptr});
     for (auto program : module.getOps<exec::ProgramOp>())
@@ -40,11 +40,12 @@ public:
                "constants");
     cast<llvm::GlobalVariable>(constants)->setAlignment(llvm::Align(64));
     auto *list = llvm::ArrayType::get(programType, programs.size());
-    auto *executableType = llvm::StructType::get(context, {i64, ptr, i64, ptr, i64, i64, ptr});
+    auto *executableType = llvm::StructType::get(context, {i64, ptr, i64, ptr, i64, i64, ptr, ptr});
     llvm::Constant *executable = llvm::ConstantStruct::get(
         executableType,
         {number(GRADC_ABI_VERSION), blob, number(metadata.size()), constants, number(data.size()),
-         number(programs.size()), global(llvm::ConstantArray::get(list, programs), "programs")});
+         number(programs.size()), global(llvm::ConstantArray::get(list, programs), "programs"),
+         target.getOrInsertGlobal(device, i64)});
     new llvm::GlobalVariable(target, executableType, /*isConstant=*/true,
                              llvm::GlobalValue::ExternalLinkage, executable, "gradc_executable");
   }
@@ -189,8 +190,9 @@ private:
 
 } // namespace
 
-void emitStepProgram(ModuleOp module, llvm::StringRef metadata, llvm::Module &target) {
-  StepProgramEmitter(module, target).run(metadata);
+void emitStepProgram(ModuleOp module, llvm::StringRef metadata, llvm::StringRef device,
+                     llvm::Module &target) {
+  StepProgramEmitter(module, target).run(metadata, device);
 }
 
 } // namespace gradc::codegen

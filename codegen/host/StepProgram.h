@@ -13,7 +13,9 @@ namespace gradc::codegen {
 /// Adds to `target`, which holds under the kernels' symbols functions or, for a GPU, constants of
 /// type GradcGpuKernel, a function for each exec.program
 /// of `module`, the descriptors it passes, the constant data of gradc.plan, `metadata` in the
-/// section .gradc.metadata, and the symbol gradc_executable that leads to them all.
-void emitStepProgram(mlir::ModuleOp module, llvm::StringRef metadata, llvm::Module &target);
+/// section .gradc.metadata, and the symbol gradc_executable that leads to them all. `device` names
+/// the GradcDeviceKind that they run on.
+void emitStepProgram(mlir::ModuleOp module, llvm::StringRef metadata, llvm::StringRef device,
+                     llvm::Module &target);
 
 } // namespace gradc::codegen

@@ -93,3 +93,5 @@ Status CpuDevice::gemm(const GradcGemm &gemm, int64_t iteration) {
 }
 
 } // namespace gradc::rt
+
+const GradcDeviceKind gradc_cpu_device = {gradc::rt::CpuDevice::create};

@@ -44,3 +44,11 @@ private:
 };
 
 } // namespace gradc::rt
+
+/// How an executable gets its device, whose memory the host reaches. Each target's runtime library
+/// defines one, so that an executable is linked with its own target's alone.
+struct GradcDeviceKind {
+  gradc::rt::Expected<std::unique_ptr<gradc::rt::CpuDevice>> (*create)(int threads);
+};
+
+extern "C" const GradcDeviceKind gradc_cpu_device;

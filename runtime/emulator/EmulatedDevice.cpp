@@ -24,3 +24,10 @@ Status EmulatedDevice::launch(const GradcLaunch &launch, int64_t iteration) {
 }
 
 } // namespace gradc::rt
+
+extern "C" const GradcDeviceKind gradc_emulated_device;
+const GradcDeviceKind gradc_emulated_device = {
+    [](int threads) -> gradc::rt::Expected<std::unique_ptr<gradc::rt::CpuDevice>> {
+      GRADC_ASSIGN_OR_RETURN(auto device, gradc::rt::EmulatedDevice::create(threads));
+      return std::unique_ptr<gradc::rt::CpuDevice>(std::move(device));
+    }};

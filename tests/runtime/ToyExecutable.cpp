@@ -7,6 +7,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "runtime/cpu/CpuDevice.h"
+
 extern "C" {
 void gradc_launch(GradcContext *context, const GradcLaunch *launch);
 void gradc_gemm(GradcContext *context, const GradcGemm *gemm);
@@ -327,7 +329,8 @@ const GradcProgram programs[] = {
 const std::string &toyMetadata() { return toy().metadata; }
 
 GradcExecutable toyWithMetadata(const std::string &metadata) {
-  return {GRADC_ABI_VERSION, metadata.data(), int64_t(metadata.size()), nullptr, 0, 4, programs};
+  return {GRADC_ABI_VERSION, metadata.data(), int64_t(metadata.size()), nullptr, 0, 4, programs,
+          &gradc_cpu_device};
 }
 
 const GradcExecutable &toyExecutable() {

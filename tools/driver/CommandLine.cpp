@@ -60,8 +60,8 @@ struct CompileCommand {
     flags.add(app);
     CompileRequest &request = flags.request;
     app.add_option("-o,--output", request.output, "The executable (or file) to write")->required();
-    app.add_option("--emit", request.emit, "What to write: nn, exec, llvm or exe")
-        ->check(CLI::IsMember({"nn", "exec", "llvm", "exe"}))
+    app.add_option("--emit", request.emit, "What to write: nn, exec, llvm, ptx, cubin or exe")
+        ->check(CLI::IsMember({"nn", "exec", "llvm", "ptx", "cubin", "exe"}))
         ->capture_default_str();
     app.add_option("--compile-to", to,
                    "Stop after this phase and write its module (or, after "

@@ -1,16 +1,12 @@
 // A compile from model definition to executable, phase by phase.
 #include "tools/driver/Compile.h"
-#include "codegen/Link.h"
-#include "codegen/cpu/ObjectFile.h"
-#include "codegen/host/StepProgram.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/PassManager.h"
 #include "tools/driver/ByteSize.h"
 #include "tools/driver/LossChunk.h"
 #include "tools/driver/RecordedFlags.h"
+#include "tools/driver/Target.h"
 
-#include "llvm/IR/LLVMContext.h"
-#include "llvm/IR/Module.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
@@ -26,11 +22,6 @@ using namespace mlir;
 namespace gradc {
 namespace {
 
-std::string oneLine(llvm::Error error) {
-  std::string text = llvm::toString(std::move(error));
-  return text.substr(0, text.find('\n'));
-}
-
 int64_t physicalMemory() {
   return static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGE_SIZE);
 }
@@ -44,16 +35,10 @@ std::optional<Phase> phaseOfEmit(llvm::StringRef emit) {
   return std::nullopt;
 }
 
-codegen::CpuTarget targetOf(const CompileRequest &request) {
-  codegen::CpuTarget target = codegen::CpuTarget::host();
-  target.threads = request.threads;
-  return target;
-}
-
 } // namespace
 
 Compiler::Compiler(CompileRequest asked)
-    : request(std::move(asked)), target(targetOf(request)), library(target, request.products),
+    : request(std::move(asked)),
       context(std::make_unique<MLIRContext>(MLIRContext::Threading::DISABLED)) {
   context->loadDialect<func::FuncDialect, nn::NnDialect, exec::ExecDialect>();
   context->getDiagEngine().registerHandler([this](Diagnostic &diagnostic) {
@@ -109,8 +94,16 @@ Failure Compiler::resume() {
                                  std::to_string(model.info.microBatch) + " --seq " +
                                  std::to_string(model.info.seq) + "; leave both out"};
   Failure failure = restoreFlags(module(), request);
-  target.threads = request.threads; // a planned module has its kernels' tasks
   return failure ? failure : checkLossChunk();
+}
+
+/// Once the flags are known that a resumed module was planned with.
+Failure Compiler::chooseBackend() {
+  auto chosen = makeBackend(request);
+  if (!chosen)
+    return {Exit::userError, oneLine(chosen.takeError())};
+  backend = std::move(*chosen);
+  return {};
 }
 
 Failure Compiler::import() {
@@ -141,7 +134,7 @@ Failure Compiler::runPasses(Phase phase) {
 
 Failure Compiler::runPhase(Phase phase, ModuleOp onto) {
   PassManager passes(context.get());
-  buildPhase(phase, passes, request.passes, library);
+  buildPhase(phase, passes, request.passes, backend->kernels());
   if (failed(passes.run(onto)))
     // A model of the user's own can be at fault as much as we can; a config.json cannot.
     return diagnosed(model.info.config.empty() ? Exit::userError : Exit::defect,
@@ -187,113 +180,11 @@ Failure Compiler::plan() {
     Failure failure = timed(info.phase, [&] {
       if (info.phase != Phase::import)
         return runPasses(info.phase);
-      return request.from ? resume() : import();
+      Failure imported = request.from ? resume() : import();
+      return imported ? imported : chooseBackend();
     });
     if (failure)
       return failure;
-  }
-  return {};
-}
-
-/// An output must not be the model itself, nor a device or pipe where an executable replaces it.
-Failure Compiler::checkOutput() const {
-  namespace fs = llvm::sys::fs;
-  llvm::SmallString<128> config(request.model);
-  llvm::sys::path::append(config, "config.json");
-  for (llvm::StringRef input : {llvm::StringRef(request.model), config.str()})
-    if (fs::equivalent(input, request.output))
-      return {Exit::userError,
-              "-o " + request.output + " is the model itself; choose another name"};
-  bool isProgram = request.emit == "exe" && (!request.to || *request.to >= Phase::codegen);
-  if (isProgram && fs::exists(request.output) && !fs::is_regular_file(request.output))
-    return {Exit::userError, "-o " + request.output + " is no regular file; choose another name"};
-  return {};
-}
-
-Failure Compiler::compile() {
-  if (Failure failure = checkOutput())
-    return failure;
-  if (Failure failure = plan())
-    return failure;
-  if (request.to && *request.to <= Phase::memoryPlan)
-    return writeModule(request.output);
-  return request.emit == "llvm" ? emitLlvm() : generate();
-}
-
-codegen::CompileFlags Compiler::flags() const {
-  return {model.info.microBatch,
-          model.info.seq,
-          request.passes.gradAccum,
-          request.passes.optimizer,
-          request.init,
-          request.passes.fuse,
-          request.recompute,
-          request.passes.precision,
-          request.passes.float8Scaling,
-          formatLossChunk(request.passes.lossChunk),
-          model.info.documentSeparator};
-}
-
-Failure Compiler::generate() {
-  if (request.to == Phase::codegen)
-    return timed(Phase::codegen, [&] { return writeObject(request.output); });
-  llvm::SmallString<128> object;
-  if (std::error_code error = llvm::sys::fs::createUniqueFile(request.output + ".%%%%%%.o", object))
-    return {Exit::machineFault, request.output + ": cannot be written: " + error.message() +
-                                    "; choose a folder that exists and has room"};
-  Failure failure = timed(Phase::codegen, [&] { return writeObject(object.str().str()); });
-  if (!failure)
-    failure = timed(Phase::link, [&]() -> Failure {
-      llvm::Error error = codegen::linkExecutable(object.str().str(), request.output);
-      return error ? Failure{Exit::machineFault, oneLine(std::move(error))} : Failure{};
-    });
-  llvm::sys::fs::remove(object);
-  return failure;
-}
-
-Failure Compiler::writeObject(const std::string &path) {
-  std::string text = metadata();
-  auto kernels = codegen::emitKernels(module(), target);
-  if (failed(kernels))
-    return diagnosed(Exit::defect, "kernels cannot be emitted");
-  llvm::Error error = codegen::writeObjectFile(**kernels, target, path, [&](llvm::Module &out) {
-    codegen::emitStepProgram(module(), text, out);
-  });
-  return error ? Failure{Exit::machineFault, oneLine(std::move(error))} : Failure{};
-}
-
-Failure Compiler::emitLlvm() {
-  return timed(Phase::codegen, [&]() -> Failure {
-    auto kernels = codegen::emitKernels(module(), target);
-    if (failed(kernels))
-      return diagnosed(Exit::defect, "kernels cannot be emitted");
-    llvm::LLVMContext llvmContext;
-    auto translated = codegen::lowerToLlvmIr(**kernels, target, llvmContext);
-    if (!translated)
-      return {Exit::defect, oneLine(translated.takeError())};
-    std::error_code error;
-    llvm::raw_fd_ostream file(request.output, error);
-    if (error)
-      return {Exit::machineFault, request.output + ": cannot be written: " + error.message()};
-    (*translated)->print(file, nullptr);
-    return {};
-  });
-}
-
-Failure Compiler::writeModule(const std::string &path) {
-  std::error_code error;
-  llvm::raw_fd_ostream file(path, error);
-  if (error)
-    return {Exit::machineFault, path + ": cannot be written: " + error.message()};
-  OpPrintingFlags printing;
-  printing.elideLargeElementsAttrs(64);
-  module()->print(file, request.to ? OpPrintingFlags() : printing);
-  file << "\n";
-  file.close();
-  if (file.has_error()) {
-    error = file.error();
-    file.clear_error();
-    return {Exit::machineFault, path + ": cannot be written: " + error.message()};
   }
   return {};
 }

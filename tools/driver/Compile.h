@@ -1,6 +1,7 @@
 // A compile from model definition to executable, phase by phase.
 #pragma once
 
+#include "codegen/Backend.h"
 #include "codegen/Metadata.h"
 #include "codegen/cpu/KernelFamilies.h"
 #include "frontend/Import.h"
@@ -18,12 +19,14 @@ struct CompileRequest {
   std::string init = "family";
   std::string recompute = "none"; ///< none, cheap, full, or auto: as memoryBudget asks for
   int64_t memoryBudget = 0;       ///< bytes of planned peak; 0: this machine's memory
-  std::string emit = "exe";       ///< nn, exec, llvm or exe
+  std::string emit = "exe";       ///< nn, exec, llvm, ptx, cubin or exe
   std::optional<Phase> from, to;
   std::string dumpFolder; ///< empty: no dumps
   bool timing = false;
   codegen::Products products = codegen::Products::generated;
   int64_t threads = codegen::CpuTarget::host().threads; ///< that products are cut for
+  std::string target = "cpu";                           ///< cpu or cuda:ARCH
+  bool emulate = false;                                 ///< a GPU's kernels, run on the host
 };
 
 class Compiler {
@@ -37,7 +40,7 @@ public:
 
   mlir::ModuleOp module() const { return *model.module; }
   /// The JSON that the executable of the planned module carries.
-  std::string metadata() const { return codegen::executableMetadata(module(), flags(), target); }
+  std::string metadata() const { return codegen::executableMetadata(module(), flags()); }
   const ModelInfo &info() const { return model.info; }
   /// For each phase that ran, its seconds.
   llvm::ArrayRef<std::pair<Phase, double>> timings() const { return seconds; }
@@ -52,15 +55,16 @@ private:
   Failure chooseRecompute();
   Failure generate();
   Failure writeObject(const std::string &path);
-  Failure emitLlvm();
+  Failure emitCode();
+  llvm::Expected<std::string> printedCode() const;
+  Failure chooseBackend();
   Failure writeModule(const std::string &path);
   Failure timed(Phase phase, llvm::function_ref<Failure()> work);
   codegen::CompileFlags flags() const;
   Failure diagnosed(Exit code, const std::string &fallback);
 
   CompileRequest request;
-  codegen::CpuTarget target;
-  codegen::CpuKernelLibrary library;
+  std::unique_ptr<codegen::Backend> backend;
   std::unique_ptr<mlir::MLIRContext> context;
   ImportedModel model;
   std::string firstDiagnostic;

@@ -12,8 +12,6 @@ void FixedFlags::add(CLI::App &app) {
   app.add_option("--mesh", mesh, "Devices, e.g. dp=1: one device in this version");
   app.add_option("--zero", zero, "Sharding of state: 0")->capture_default_str();
   app.add_option("--schedule", schedule, "Not in this version");
-  app.add_option("--target", target, "What to compile for: cpu")->capture_default_str();
-  app.add_flag("--emulate", emulate, "Not in this version");
   app.add_flag("--deterministic", deterministic, "Results are bit-reproducible with or without it");
 }
 
@@ -26,8 +24,6 @@ Failure FixedFlags::check() const {
       return refuse("--mesh " + mesh, "use one device: dp=1");
   if (zero != 0 || !schedule.empty())
     return refuse("sharding (--zero, --schedule)", "leave both out");
-  if (target != "cpu" || emulate)
-    return refuse("--target " + target + (emulate ? " --emulate" : ""), "use --target cpu");
   return {};
 }
 
@@ -109,6 +105,13 @@ void ModelFlags::addCode(CLI::App &app) {
                  "Initialisation: family, normal, xavier, kaiming, orthogonal")
       ->check(CLI::IsMember({"family", "normal", "xavier", "kaiming", "orthogonal"}))
       ->capture_default_str();
+  app.add_option("--target", request.target,
+                 "What to compile for: cpu, or an NVIDIA GPU: cuda:sm_80, cuda:sm_86, cuda:sm_89, "
+                 "cuda:sm_90")
+      ->capture_default_str();
+  app.add_flag("--emulate", request.emulate,
+               "An executable that runs a GPU's kernels on the host, thread by thread, and checks "
+               "every access: slow");
   app.add_option("--gemm", gemm, "Matrix products: generated kernels, or library (oneDNN)")
       ->check(CLI::IsMember({"generated", "library"}))
       ->capture_default_str();

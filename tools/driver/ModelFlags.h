@@ -19,9 +19,9 @@ public:
   Failure check() const;
 
 private:
-  std::string mesh, schedule, target = "cpu";
+  std::string mesh, schedule;
   int zero = 0;
-  bool emulate = false, deterministic = false;
+  bool deterministic = false;
 };
 
 /// CLI11 keeps pointers to the members: they must outlive the parse, and stay where they are.

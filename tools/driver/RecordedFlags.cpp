@@ -39,7 +39,8 @@ void recordPhase(ModuleOp module, Phase phase, const CompileRequest &request,
            text("grad-accum", std::to_string(passes.gradAccum)),
            text("loss-chunk", formatLossChunk(passes.lossChunk)),
            text("fuse", passes.fuse ? "on" : "off"),
-           text("threads", std::to_string(request.threads)), text("document-mask", maskText(info)),
+           text("threads", std::to_string(request.threads)), text("target", request.target),
+           text("document-mask", maskText(info)),
            text("document-separator", separatorText(info))}));
 }
 
@@ -61,6 +62,7 @@ Failure restoreFlags(ModuleOp module, CompileRequest &request) {
       {"loss-chunk", Phase::chunkLoss, &lossChunk, "auto"},
       {"fuse", Phase::fusion, &fuse, "on"},
       {"threads", Phase::memoryPlan, &threads, std::to_string(codegen::CpuTarget::host().threads)},
+      {"target", Phase::memoryPlan, &request.target, "cpu"},
       {"document-mask", Phase::import, &mask, "off"},
       {"document-separator", Phase::import, &separator, "none"}};
   for (RecordedFlag &flag : flags) {

@@ -1,0 +1,31 @@
+// The backend of --target cpu: kernels are functions of the object file.
+#pragma once
+
+#include "codegen/Backend.h"
+#include "codegen/cpu/KernelFamilies.h"
+
+namespace gradc::codegen {
+
+class CpuBackend final : public Backend {
+public:
+  explicit CpuBackend(CpuTarget target, Products products)
+      : target(target), library(std::move(target), products) {}
+
+  std::string targetName() const override { return "cpu"; }
+  const KernelLibrary &kernels() const override { return library; }
+  DeviceRuntime runtime() const override { return {"gradc_cpu_device", {}}; }
+  llvm::Expected<std::unique_ptr<llvm::Module>>
+  lowerKernels(mlir::ModuleOp planned, llvm::LLVMContext &context) const override;
+  llvm::Expected<std::unique_ptr<llvm::Module>>
+  hostModule(mlir::ModuleOp planned, llvm::LLVMContext &context) const override {
+    return lowerKernels(planned, context);
+  }
+  llvm::Expected<std::string> assembly(mlir::ModuleOp) const override;
+  llvm::Expected<std::string> machineCode(mlir::ModuleOp) const override;
+
+private:
+  CpuTarget target;
+  CpuKernelLibrary library;
+};
+
+} // namespace gradc::codegen
