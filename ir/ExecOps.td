@@ -28,10 +28,13 @@ def Exec_Space : I32EnumAttr<"Space", "memory spaces", [
 def Exec_BufferAttr : AttrDef<Exec_Dialect, "Buffer"> {
   let mnemonic = "buffer";
   let summary = "A planned buffer: bytes from the start of a space";
-  let description = [{ `loop_stride` bytes are added for each microbatch of the enclosing repeat. }];
-  let parameters = (ins EnumParameter<Exec_Space>:$space, "int64_t":$offset,
+  let description = [{
+    `bytes` is from its first byte to behind its last, gaps between rows included. `loop_stride`
+    bytes are added to the offset for each microbatch of the enclosing repeat.
+  }];
+  let parameters = (ins EnumParameter<Exec_Space>:$space, "int64_t":$offset, "int64_t":$bytes,
                         DefaultValuedParameter<"int64_t", "0">:$loop_stride);
-  let assemblyFormat = "`<` $space `,` $offset (`,` `step` $loop_stride^)? `>`";
+  let assemblyFormat = "`<` $space `,` $offset `,` `bytes` $bytes (`,` `step` $loop_stride^)? `>`";
 }
 
 def Exec_MatrixAttr : AttrDef<Exec_Dialect, "Matrix"> {

@@ -28,6 +28,7 @@ struct GradcBuffer {
   int64_t space;
   int64_t offset;
   int64_t loopStride;
+  int64_t bytes; ///< from its first to behind its last, gaps between rows included
 };
 
 /// One task of a kernel. Tasks of a launch are independent, their number never depends on the
@@ -38,13 +39,11 @@ typedef void (*GradcKernelFn)(void *const *buffers, int64_t extent, int64_t task
 
 struct GradcEmulatedKernel; // runtime/emulator/Abi.h
 
-/// A kernel of a GPU: what its launches have in common. Its parameters are the buffers' addresses
-/// and the extent (i64); a task is a block of threads.
+/// A kernel of a GPU, whose entry point has the name that its launches have. The parameters are the
+/// buffers' addresses and the extent (i64); a task is a block of threads.
 struct GradcGpuKernel {
-  const char *name;                    ///< of the entry point
   int64_t threads;                     ///< a block
   int64_t sharedBytes;                 ///< dynamic shared memory a block
-  const int64_t *bytes;                ///< of each buffer
   int64_t inputs;                      ///< so many of the first buffers are only read
   const GradcEmulatedKernel *emulated; ///< null but in emulated executables
 };

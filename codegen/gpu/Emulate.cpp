@@ -37,6 +37,13 @@ llvm::FunctionCallee declareEmulated(llvm::Module &module, llvm::StringRef symbo
   return function;
 }
 
+int64_t declaredThreads(const llvm::Function &kernel) {
+  llvm::StringRef declared = kernel.getFnAttribute("nvvm.reqntid").getValueAsString();
+  int64_t threads = 0;
+  declared.consumeInteger(10, threads);
+  return threads;
+}
+
 KernelEmulation::KernelEmulation(llvm::Function &kernel)
     : kernel(kernel), module(*kernel.getParent()), context(kernel.getContext()), b(context),
       i32(llvm::Type::getInt32Ty(context)), i64(llvm::Type::getInt64Ty(context)),
@@ -142,9 +149,7 @@ void KernelEmulation::describe() {
     names.push_back(text(argument.getName()));
   int64_t buffers = int64_t(names.size());
   std::string name = kernel.getName().str();
-  int64_t threads = 0;
-  llvm::StringRef declared = kernel.getFnAttribute("nvvm.reqntid").getValueAsString();
-  declared.consumeInteger(10, threads);
+  int64_t threads = declaredThreads(kernel);
 
   // GradcKernelFn: (buffers, extent, task); the task is the emulator's to know.
   kernel.setName(name + ".body");

@@ -8,6 +8,7 @@
 #include "llvm/Support/Error.h"
 
 namespace llvm {
+class Function;
 class Module;
 } // namespace llvm
 
@@ -22,5 +23,8 @@ namespace gradc::codegen::gpu {
 /// Fails, leaving the module unusable, where a kernel has an instruction that the emulator does not
 /// know: the error names it and the kernel.
 llvm::Error emulateKernels(llvm::Module &module, const CpuTarget &target);
+
+/// Threads of a block that a kernel declares (nvvm.reqntid); 0 where it declares none.
+int64_t declaredThreads(const llvm::Function &kernel);
 
 } // namespace gradc::codegen::gpu

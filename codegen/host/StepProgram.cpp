@@ -17,7 +17,7 @@ public:
       : module(module), target(target), context(target.getContext()), b(context),
         i64(llvm::Type::getInt64Ty(context)), ptr(llvm::PointerType::getUnqual(context)) {
     // Every field of the ABI is 64 bits wide, so these layouts have no padding.
-    bufferType = llvm::StructType::get(context, {i64, i64, i64});
+    bufferType = llvm::StructType::get(context, {i64, i64, i64, i64});
     llvm::Type *pair = llvm::ArrayType::get(i64, 2);
     matrixType = llvm::StructType::get(context, {bufferType, i64, i64, pair});
     launchType = llvm::StructType::get(context, {ptr, ptr, ptr, i64, i64, i64, ptr, i64, i64, i64});
@@ -79,8 +79,9 @@ private:
     if (!attribute)
       return llvm::Constant::getNullValue(bufferType);
     return llvm::ConstantStruct::get(
-        bufferType, {number(static_cast<int64_t>(attribute.getSpace())),
-                     number(attribute.getOffset()), number(attribute.getLoopStride())});
+        bufferType,
+        {number(static_cast<int64_t>(attribute.getSpace())), number(attribute.getOffset()),
+         number(attribute.getLoopStride()), number(attribute.getBytes())});
   }
   llvm::Constant *matrix(exec::MatrixAttr attribute) {
     return llvm::ConstantStruct::get(

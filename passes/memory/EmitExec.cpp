@@ -106,11 +106,11 @@ void ExecEmitter::emitLaunch(OpBuilder &builder, const ProgramStorage &program,
   int64_t accumulator = cast<FusionOpInterface>(command.op).getAccumulatorOperand();
   for (auto [i, storage] : llvm::enumerate(command.operands))
     if (static_cast<int64_t>(i) != accumulator) // it lies where the result does
-      buffers.push_back(buffer(program, storage));
-  for (const Storage &storage : command.results)
-    buffers.push_back(buffer(program, storage));
+      buffers.push_back(buffer(program, storage, command.op->getOperand(i).getType()));
+  for (auto [storage, type] : llvm::zip_equal(command.results, command.op->getResultTypes()))
+    buffers.push_back(buffer(program, storage, type));
   if (command.workspace >= 0)
-    buffers.push_back(buffer(program, {command.workspace, 0, 0, 0}));
+    buffers.push_back(workspace(program, command));
   auto cost = cast<CostOpInterface>(command.op);
   exec::LaunchOp::create(builder, command.op->getLoc(), kernelFor(command).getValue(),
                          command.geometry.extent, command.geometry.tasks,
@@ -126,21 +126,39 @@ void ExecEmitter::emitGemm(OpBuilder &builder, const ProgramStorage &program,
   int64_t rank = result.getRank();
   int64_t m = result.getShape()[rank - 2], n = result.getShape()[rank - 1];
   int64_t k = left.getShape()[rank - (op.getTransposeLhs() ? 2 : 1)];
-  exec::BufferAttr workspace;
-  if (command.workspace >= 0)
-    workspace = buffer(program, {command.workspace, 0, 0, 0});
   exec::GemmOp::create(
       builder, op.getLoc(), m, n, k, result.getNumElements() / std::max<int64_t>(1, m * n),
       matrix(program, command.operands[0], left, op.getTransposeLhs()),
       matrix(program, command.operands[1], op.getRhs().getType(), op.getTransposeRhs()),
-      matrix(program, command.results[0], result, false), op.getAccumulator() != nullptr, workspace,
+      matrix(program, command.results[0], result, false), op.getAccumulator() != nullptr,
+      command.workspace >= 0 ? workspace(program, command) : exec::BufferAttr(),
       command.workspaceBytes);
 }
 
-exec::BufferAttr ExecEmitter::buffer(const ProgramStorage &program, const Storage &storage) {
+/// Bytes from the first element to behind the last.
+static int64_t spanBytes(Type type, int64_t rowStride) {
+  auto tensor = cast<RankedTensorType>(type);
+  int64_t rows = rowStride == 0 || tensor.getNumElements() == 0
+                     ? 1
+                     : tensor.getNumElements() / tensor.getShape().back();
+  if (rows == 1)
+    return byteSize(type);
+  int64_t elements = (rows - 1) * rowStride + tensor.getShape().back();
+  return elements * (byteSize(type) / tensor.getNumElements());
+}
+
+exec::BufferAttr ExecEmitter::buffer(const ProgramStorage &program, const Storage &storage,
+                                     Type type) {
   const MemoryBuffer &buffer = program.buffers[storage.buffer];
   return exec::BufferAttr::get(module.getContext(), execSpace(buffer.space),
-                               buffer.offset + storage.offset, storage.loopStride);
+                               buffer.offset + storage.offset, spanBytes(type, storage.rowStride),
+                               storage.loopStride);
+}
+
+exec::BufferAttr ExecEmitter::workspace(const ProgramStorage &program, const Command &command) {
+  const MemoryBuffer &buffer = program.buffers[command.workspace];
+  return exec::BufferAttr::get(module.getContext(), execSpace(buffer.space), buffer.offset,
+                               command.workspaceBytes, /*loop_stride=*/0);
 }
 
 exec::MatrixAttr ExecEmitter::matrix(const ProgramStorage &program, const Storage &storage,
@@ -148,7 +166,7 @@ exec::MatrixAttr ExecEmitter::matrix(const ProgramStorage &program, const Storag
   ArrayRef<int64_t> shape = cast<RankedTensorType>(type).getShape();
   int64_t rows = shape[shape.size() - 2], columns = shape.back();
   int64_t rowStride = storage.rowStride ? storage.rowStride : columns;
-  return exec::MatrixAttr::get(module.getContext(), buffer(program, storage),
+  return exec::MatrixAttr::get(module.getContext(), buffer(program, storage, type),
                                transposed ? 1 : rowStride, transposed ? rowStride : 1,
                                rows * rowStride);
 }

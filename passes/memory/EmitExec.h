@@ -21,7 +21,8 @@ private:
                     llvm::ArrayRef<Command> commands);
   void emitLaunch(mlir::OpBuilder &builder, const ProgramStorage &program, const Command &command);
   void emitGemm(mlir::OpBuilder &builder, const ProgramStorage &program, const Command &command);
-  exec::BufferAttr buffer(const ProgramStorage &program, const Storage &storage);
+  exec::BufferAttr buffer(const ProgramStorage &program, const Storage &storage, mlir::Type type);
+  exec::BufferAttr workspace(const ProgramStorage &program, const Command &command);
   exec::MatrixAttr matrix(const ProgramStorage &program, const Storage &storage, mlir::Type type,
                           bool transposed);
   mlir::FlatSymbolRefAttr kernelFor(const Command &command);

@@ -19,7 +19,7 @@ Status EmulatedDevice::launch(const GradcLaunch &launch, int64_t iteration) {
                           launch.tasks, launch.extent, {}};
   for (int64_t i = 0; i < launch.bufferCount; ++i)
     emulated.buffers.push_back(
-        {resolve(launch.buffers[i], iteration), gpu.bytes[i], i >= gpu.inputs});
+        {resolve(launch.buffers[i], iteration), launch.buffers[i].bytes, i >= gpu.inputs});
   return emulator_.run(emulated);
 }
 

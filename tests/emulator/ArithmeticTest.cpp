@@ -218,6 +218,14 @@ TEST(EmulatorArithmetic, HalvesAndTf32) {
                                         "bitcast bfloat %h to i16\n  %r = zext "
                                         "i16 %i to i32",
                                         numbers);
+  // The instruction, and arithmetic of bf16, which the host does in f32 and rounds.
+  std::vector<uint32_t> rounded = evaluate(
+      "%h = fptrunc float %x to bfloat\n  %i = bitcast bfloat %h to i16\n  %r = zext i16 %i to i32",
+      numbers);
+  std::vector<uint32_t> doubled = evaluate(
+      "%h = fptrunc float %x to bfloat\n  %d = fadd bfloat %h, %h\n  %i = bitcast bfloat %d to "
+      "i16\n  %r = zext i16 %i to i32",
+      numbers);
   std::vector<uint32_t> truncated = evaluate(
       "%h = fptrunc float %x to half\n  %i = bitcast half %h to i16\n  %r = zext i16 %i to i32",
       numbers);
@@ -244,6 +252,10 @@ TEST(EmulatorArithmetic, HalvesAndTf32) {
       EXPECT_EQ(tf32[i], bits);
       EXPECT_EQ(fromBf16(static_cast<uint16_t>(bf16[i])), x);
     }
+    EXPECT_EQ(bf16[i], rounded[i]) << x;
+    EXPECT_EQ(fromBf16(static_cast<uint16_t>(doubled[i])),
+              2 * fromBf16(static_cast<uint16_t>(rounded[i])))
+        << x;
     EXPECT_EQ(f16[i], truncated[i]) << x;
     EXPECT_EQ(pair[i] >> 16, bf16[i]) << x;
     EXPECT_EQ(pair[i] & 0xffff, bf16[(i + 1) % numbers.size()]) << y;

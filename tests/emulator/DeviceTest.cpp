@@ -28,8 +28,7 @@ define ptx_kernel void @add(ptr addrspace(1) %in, ptr addrspace(1) %addend, ptr 
 }
 
 const GradcGpuKernel *addKernel() {
-  static const int64_t bytes[] = {8, 4, 8};
-  static const GradcGpuKernel kernel{"add", 1, 0, bytes, 2, addModule().kernel("add")};
+  static const GradcGpuKernel kernel{1, 0, 2, addModule().kernel("add")};
   return &kernel;
 }
 
@@ -42,7 +41,8 @@ TEST(EmulatedDevice, ReportsWhatAKernelDoesWrong) {
   auto device = create();
   ASSERT_TRUE(device.ok());
   expectOk((*device)->allocate({64, 64, nullptr, 0}));
-  const GradcBuffer buffers[] = {{GRADC_STATE, 0, 0}, {GRADC_STATE, 32, 0}, {GRADC_ARENA, 0, 0}};
+  const GradcBuffer buffers[] = {
+      {GRADC_STATE, 0, 0, 8}, {GRADC_STATE, 32, 0, 4}, {GRADC_ARENA, 0, 0, 8}};
   GradcLaunch launch{"add.7", nullptr, addKernel(), 1, 3, 3, buffers, 0, 0, 0};
   // The third task is outside of the buffer, though not of its space.
   expectReport((*device)->launch(launch, 0), {"emulated kernel add.7: block 2, thread 0",

@@ -4,8 +4,8 @@
 // product's row stride; both gradients are written side by side into the concat.
 // CHECK: exec.program @train_step
 // CHECK: exec.launch @matmul{{.*}} product
-// CHECK: exec.launch @[[ADD:add[a-z_0-9]*]] {{.*}}[#exec.buffer<arena, [[AT:[0-9]+]]>, #exec.buffer<arena, {{[0-9]+}}>, #exec.buffer<arena, [[SUM:[0-9]+]]>]
-// CHECK: exec.launch @{{.*}} [#exec.buffer<state, [[W:[0-9]+]]>, {{.*}}#exec.buffer<state, [[W]]>]
+// CHECK: exec.launch @[[ADD:add[a-z_0-9]*]] {{.*}}[#exec.buffer<arena, [[AT:[0-9]+]], bytes 160>, #exec.buffer<arena, {{[0-9]+}}, bytes 160>, #exec.buffer<arena, [[SUM:[0-9]+]], bytes 64>]
+// CHECK: exec.launch @{{.*}} [#exec.buffer<state, [[W:[0-9]+]], bytes 192>, {{.*}}#exec.buffer<state, [[W]], bytes 192>]
 // CHECK: exec.kernel @[[ADD]] strides [12, 12
 // CHECK-NOT: func.func
 module {

@@ -70,7 +70,7 @@ TEST_P(DeviceConformance, ResolvesSpacesOffsetsAndIterations) {
   write(GRADC_STATE, 64, {1, 2, 3, 4, 5, 6});
   // `in` moves by two floats an iteration.
   const GradcBuffer buffers[] = {
-      {GRADC_STATE, 64, 8}, {GRADC_CONSTANT, 4, 0}, {GRADC_ARENA, 128, 0}};
+      {GRADC_STATE, 64, 8, 8}, {GRADC_CONSTANT, 4, 0, 4}, {GRADC_ARENA, 128, 0, 8}};
   for (int64_t iteration = 0; iteration < 3; ++iteration) {
     ASSERT_TRUE(device->launch(add(buffers, 2), iteration).ok());
     float first = float(101 + 2 * iteration);
@@ -81,8 +81,10 @@ TEST_P(DeviceConformance, ResolvesSpacesOffsetsAndIterations) {
 TEST_P(DeviceConformance, LaunchesTakeEffectInOrder) {
   ASSERT_TRUE(device->allocate({1024, 1024, nullptr, 0}).ok());
   write(GRADC_STATE, 0, {1, 2});
-  const GradcBuffer there[] = {{GRADC_STATE, 0, 0}, {GRADC_STATE, 4, 0}, {GRADC_ARENA, 0, 0}};
-  const GradcBuffer back[] = {{GRADC_ARENA, 0, 0}, {GRADC_STATE, 4, 0}, {GRADC_STATE, 0, 0}};
+  const GradcBuffer there[] = {
+      {GRADC_STATE, 0, 0, 4}, {GRADC_STATE, 4, 0, 4}, {GRADC_ARENA, 0, 0, 4}};
+  const GradcBuffer back[] = {
+      {GRADC_ARENA, 0, 0, 4}, {GRADC_STATE, 4, 0, 4}, {GRADC_STATE, 0, 0, 4}};
   for (int i = 0; i < 3; ++i) {
     ASSERT_TRUE(device->launch(add(there, 1), 0).ok());
     ASSERT_TRUE(device->launch(add(back, 1), 0).ok());
@@ -106,9 +108,12 @@ TEST_P(DeviceConformance, MultipliesStridedMatrices) {
     gemm.name = "gemm";
     gemm.m = m, gemm.n = n, gemm.k = k;
     gemm.batch[0] = batch, gemm.batch[1] = 1;
-    gemm.a = {{GRADC_STATE, 0, 0}, k, 1, {m * k, 0}};
-    gemm.b = {{GRADC_STATE, 8192, 0}, 1, k, {0, 0}}; // transposed, the same for the whole batch
-    gemm.c = {{GRADC_ARENA, 0, 0}, n, 1, {m * n, 0}};
+    gemm.a = {{GRADC_STATE, 0, 0, batch * m * k * 4}, k, 1, {m * k, 0}};
+    gemm.b = {{GRADC_STATE, 8192, 0, n * k * 4},
+              1,
+              k,
+              {0, 0}}; // transposed, the same for the whole batch
+    gemm.c = {{GRADC_ARENA, 0, 0, batch * m * n * 4}, n, 1, {m * n, 0}};
     gemm.accumulate = accumulate;
     ASSERT_TRUE(device->gemm(gemm, 0).ok());
     std::vector<float> result = read(GRADC_ARENA, 0, batch * m * n);

@@ -89,11 +89,12 @@ void update(Buffers b, int64_t, int64_t row) {
 /// (logits of all rows, position, logits of one row)
 void pickRow(Buffers b, int64_t, int64_t v) { floats(b, 2)[v] = floats(b, 0)[*ints(b, 1) * V + v]; }
 
-GradcBuffer arena(int64_t offset) { return {GRADC_ARENA, offset, 0}; }
-
 constexpr int64_t atX = 0, atLogits = atX + N * D * 4, atDx = atLogits + N * V * 4,
                   atRowLoss = atDx + N * D * 4, atGradE = atRowLoss + N * 4,
                   atGradH = atGradE + V * D * 4, arenaBytes = atGradH + V * D * 4;
+
+/// A buffer of the arena; it may be shorter, which nothing here looks at.
+GradcBuffer arena(int64_t offset) { return {GRADC_ARENA, offset, 0, arenaBytes - offset}; }
 
 /// Metadata and descriptors in one: slots get their offsets as they are declared.
 struct Toy {
@@ -124,7 +125,7 @@ struct Toy {
                  {"offset", stateBytes},
                  {"bytes", bytes}});
     state.push_back(more);
-    GradcBuffer buffer{GRADC_STATE, stateBytes, 0};
+    GradcBuffer buffer{GRADC_STATE, stateBytes, 0, bytes};
     stateBytes += (bytes + 63) / 64 * 64;
     return buffer;
   }
@@ -136,7 +137,8 @@ struct Toy {
     bufferLists.push_back(std::move(buffers));
     const auto &list = bufferLists.back();
     return {false,
-            {name, kernel, extent, tasks, int64_t(list.size()), list.data(), extent * tasks, 0, 0},
+            {name, kernel, nullptr, extent, tasks, int64_t(list.size()), list.data(),
+             extent * tasks, 0, 0},
             {}};
   }
   static GradcMatrix matrix(GradcBuffer buffer, int64_t rowStride, int64_t columnStride) {
