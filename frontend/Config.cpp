@@ -107,11 +107,6 @@ llvm::Expected<ConfigFile> ConfigFile::parse(StringRef text, StringRef path) {
   return ConfigFile{path.str(), text.str(), std::make_shared<const json>(std::move(root))};
 }
 
-llvm::Expected<ConfigFile> ConfigFile::load(StringRef path) {
-  llvm::Expected<std::string> text = readTextFile(path);
-  return text ? parse(*text, path) : text.takeError();
-}
-
 ConfigReader::ConfigReader(const ConfigFile &file, StringRef subject)
     : object(file.root.get()), state(std::make_shared<State>()) {
   state->path = file.path;
@@ -140,15 +135,26 @@ void ConfigReader::wrongValue(StringRef key, const Twine &expected, const json &
 
 int64_t ConfigReader::integer(StringRef key, int64_t fallback, int64_t low, int64_t high) {
   const json *value = take(key);
-  if (!value)
-    return fallback;
+  return value ? integerOf(*value, key, fallback, low, high) : fallback;
+}
+
+int64_t ConfigReader::integerOf(const json &value, StringRef key, int64_t fallback, int64_t low,
+                                int64_t high) {
   // A number past int64 is stored unsigned and would wrap.
-  bool wraps = value->is_number_unsigned() && value->get<uint64_t>() > uint64_t(INT64_MAX);
-  if (value->is_number_integer() && !wraps && value->get<int64_t>() >= low &&
-      value->get<int64_t>() <= high)
-    return value->get<int64_t>();
-  wrongValue(key, "an integer from " + Twine(low) + " to " + Twine(high), *value);
+  bool wraps = value.is_number_unsigned() && value.get<uint64_t>() > uint64_t(INT64_MAX);
+  if (value.is_number_integer() && !wraps && value.get<int64_t>() >= low &&
+      value.get<int64_t>() <= high)
+    return value.get<int64_t>();
+  wrongValue(key, "an integer from " + Twine(low) + " to " + Twine(high), value);
   return fallback;
+}
+
+std::optional<int64_t> ConfigReader::soleInteger(StringRef key, int64_t low, int64_t high) {
+  const json *value = take(key);
+  if (!value || value->is_null())
+    return std::nullopt;
+  bool isList = value->is_array() && value->size() == 1;
+  return integerOf(isList ? value->front() : *value, key, low, low, high);
 }
 
 std::optional<int64_t> ConfigReader::optionalInteger(StringRef key, int64_t low, int64_t high,

@@ -29,7 +29,6 @@ struct ConfigFile {
   std::string text;
   std::shared_ptr<const nlohmann::json> root;
 
-  static llvm::Expected<ConfigFile> load(llvm::StringRef path);
   /// Refuses what is not one JSON object: with its line where it is not JSON, equal keys, nesting
   /// past 64 levels.
   static llvm::Expected<ConfigFile> parse(llvm::StringRef text, llvm::StringRef path);
@@ -48,6 +47,8 @@ public:
   /// The same for a key that may be null: nothing where it is null, `fallback` where it is absent.
   std::optional<int64_t> optionalInteger(llvm::StringRef key, int64_t low, int64_t high,
                                          std::optional<int64_t> fallback = std::nullopt);
+  /// The same for a key that may also be a list of one: nothing where it is null or absent.
+  std::optional<int64_t> soleInteger(llvm::StringRef key, int64_t low, int64_t high);
   /// A finite number in [low, high]; `fallback` where the key is absent, or null where that is
   /// allowed.
   double number(llvm::StringRef key, double fallback, double low, double high,
@@ -88,6 +89,8 @@ private:
   };
   ConfigReader(const nlohmann::json &object, std::shared_ptr<State> state, std::string prefix);
   const nlohmann::json *take(llvm::StringRef key);
+  int64_t integerOf(const nlohmann::json &value, llvm::StringRef key, int64_t fallback, int64_t low,
+                    int64_t high);
   void wrongValue(llvm::StringRef key, const llvm::Twine &expected, const nlohmann::json &got);
   std::string name(llvm::StringRef key) const;
 

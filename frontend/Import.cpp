@@ -50,7 +50,7 @@ separatorOf(const ConfigFile &file, const Model &model, const ImportOptions &opt
     return given;
   }
   ConfigReader config(file, "any model");
-  std::optional<int64_t> end = config.optionalInteger("eos_token_id", 0, last);
+  std::optional<int64_t> end = config.soleInteger("eos_token_id", 0, last);
   if (config.failed())
     return inputError(llvm::toString(config.error()) +
                       "; or pass --document-separator, the token that ends a document");
@@ -124,7 +124,12 @@ llvm::Expected<ImportedModel> importModel(StringRef path, const ImportOptions &o
     return inputError(path + ": does not exist; pass a config.json, a folder that holds one, or an "
                              ".mlir module");
   }
-  llvm::Expected<ConfigFile> config = ConfigFile::load(file);
+  llvm::Expected<std::string> text = readTextFile(file);
+  if (!text)
+    return text.takeError();
+  if (llvm::sys::path::extension(file) != ".json" && isModuleText(*text))
+    return readModuleFile(path, options, context);
+  llvm::Expected<ConfigFile> config = ConfigFile::parse(*text, file);
   return config ? buildModel(*config, options, context) : config.takeError();
 }
 

@@ -47,8 +47,9 @@ struct ImportedModel {
   ModelInfo info;
 };
 
-/// Reads a config.json, a folder that holds one, or a module (.mlir, .mlirbc). Loads the dialects
-/// it needs into `context`. Errors are the user's, of one line.
+/// Reads a config.json, a folder that holds one, or a module (by its suffix .mlir or .mlirbc, or
+/// else by its content). Loads the dialects it needs into `context`. Errors are the user's, of one
+/// line.
 llvm::Expected<ImportedModel> importModel(llvm::StringRef path, const ImportOptions &options,
                                           mlir::MLIRContext &context);
 

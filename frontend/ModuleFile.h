@@ -6,10 +6,9 @@
 namespace gradc {
 
 /// Parses and checks a module file, and completes its `nn.param` and `nn.model`:
-/// - `@loss(parameters…, tokens, targets) -> tensor<f32>`: parameters are f32 of static shape,
-/// first,
-///   and each has an `nn.param` with at least a `name`; tokens and targets are equally long [n]
-///   i32.
+/// - `@loss(parameters…, tokens, targets) -> tensor<f32>`: parameters come first, are f32 of static
+///   shape, and each has an `nn.param` with at least a `name`; tokens and targets are equally long
+///   [n] i32.
 /// - `@logits`, optional: the same parameters, tokens [seq], position [1], to [1, vocab] f32.
 /// - only ops of the nn dialect.
 /// - `nn.model` on the module, optional: {family, vocab, max_positions, seq}; the vocabulary comes
@@ -21,5 +20,9 @@ namespace gradc {
 /// way; fan_in and fan_out those of a weight [in, out].
 llvm::Expected<ImportedModel> readModuleFile(llvm::StringRef path, const ImportOptions &options,
                                              mlir::MLIRContext &context);
+
+/// Whether a file's text is a module rather than JSON: bytecode, or blanks and comments aside it
+/// begins with a module, a function or an alias. Says nothing of what follows.
+bool isModuleText(llvm::StringRef text);
 
 } // namespace gradc
