@@ -4,18 +4,9 @@ import json
 import re
 import unittest
 
-from harness import GOLDENS, GRADC, WORK, Case, compile_model, fresh, run
+from harness import GOLDENS, GRADC, WORK, Case, compile_model, fresh, model_with, run
 
 SHAPE = ("--micro-batch", 4, "--seq", 32)
-
-
-def model_with(name, source, **changes):
-    """A golden's configuration with some keys changed, as a folder."""
-    folder = fresh(name)
-    folder.mkdir(parents=True)
-    config = json.loads((GOLDENS / source / "config.json").read_text())
-    (folder / "config.json").write_text(json.dumps({**config, **changes}))
-    return folder
 
 
 def plan(model, *flags, expect=0):
