@@ -8,13 +8,22 @@ namespace gradc {
 
 namespace {
 
-/// Whether an op that computes in fp32, or the caller, reads a result of the op.
-bool isReadFull(Operation *op) {
-  return llvm::any_of(op->getUsers(), [](Operation *user) {
+/// Ops with a result that the caller or an op that computes in fp32 reads, as it is or through ops
+/// that follow their inputs (a bias, a scale, a view). What another product reads is none.
+DenseSet<Operation *> opsReadFull(Block &body) {
+  DenseSet<Operation *> found;
+  auto readsFull = [&](Operation *user) {
+    if (user->hasTrait<OpTrait::IsTerminator>())
+      return true;
     auto precision = dyn_cast<PrecisionOpInterface>(user);
-    return user->hasTrait<OpTrait::IsTerminator>() ||
-           (precision && precision.getPrecisionClass() == PrecisionClass::full);
-  });
+    if (precision && precision.getPrecisionClass() == PrecisionClass::follow)
+      return found.contains(user);
+    return precision && precision.getPrecisionClass() == PrecisionClass::full;
+  };
+  for (Operation &op : llvm::reverse(body)) // users first
+    if (llvm::any_of(op.getUsers(), readsFull))
+      found.insert(&op);
+  return found;
 }
 
 DictionaryAttr attributeOf(MLIRContext *context, const AmaxRecord &record) {
@@ -26,9 +35,12 @@ DictionaryAttr attributeOf(MLIRContext *context, const AmaxRecord &record) {
 } // namespace
 
 LinearLayers::LinearLayers(func::FuncOp function) : function(function) {
-  for (Operation &op : function.getBody().front()) {
+  Block &body = function.getBody().front();
+  DenseSet<Operation *> readFull = opsReadFull(body);
+  for (Operation &op : body) {
     auto precision = dyn_cast<PrecisionOpInterface>(op);
-    if (!precision || !precision.takesFloat8() || op.getNumOperands() != 2 || isReadFull(&op))
+    if (!precision || !precision.takesFloat8() || op.getNumOperands() != 2 ||
+        readFull.contains(&op))
       continue;
     Value lhs = op.getOperand(0), rhs = op.getOperand(1);
     if (isParameter(lhs) != isParameter(rhs))

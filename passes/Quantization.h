@@ -19,8 +19,10 @@ struct AmaxRecord {
   bool operator==(const AmaxRecord &) const = default;
 };
 
-/// One function's linear layers: products of a parameter and an activation whose result goes to
-/// ops that may compute narrow. Logits, which the loss reads or the function returns, are none.
+/// One function's linear layers: products of a parameter and an activation whose result other
+/// products read. The head is none: nothing but ops that follow their inputs (a bias, a scale, a
+/// view) stands between its result and an op that computes in fp32, such as the loss, or the
+/// caller.
 class LinearLayers {
 public:
   explicit LinearLayers(mlir::func::FuncOp function);

@@ -1,10 +1,12 @@
 """What the end-to-end tests share: compiling models, running executables, reading their files."""
 
 import array
+import hashlib
 import json
 import math
 import os
 import pathlib
+import shutil
 import struct
 import subprocess
 import unittest
@@ -26,11 +28,34 @@ def run(*arguments, expect=0, timeout=300, **keywords):
     return done
 
 
+def digest(*parts):
+    return hashlib.sha256("\0".join(map(str, parts)).encode()).hexdigest()[:16]
+
+
+def compiled_folder():
+    """Where executables of this build of the compiler and the runtime are kept, by what they are of;
+    those of other builds are removed."""
+    parts = (GRADC, *sorted((BUILD / "lib").glob("libgradc_runtime*.a")))
+    stats = [part.stat() for part in parts]
+    folder = WORK / f"compiled-{digest(*((stat.st_size, stat.st_mtime_ns) for stat in stats))}"
+    folder.mkdir(parents=True, exist_ok=True)
+    for other in WORK.glob("compiled-*"):
+        if other != folder:
+            shutil.rmtree(other, ignore_errors=True)
+    return folder
+
+
 def compile_model(model, name, *flags):
-    """Compiles once a build folder and test run; returns the executable's path."""
-    WORK.mkdir(exist_ok=True)
-    executable = WORK / name
-    run(GRADC, "compile", model, "-o", executable, *flags)
+    """The executable, as WORK / name. What any of the tests has compiled of the same definition with
+    the same flags and compiler is not compiled again: code generation is most of what tests cost."""
+    definition = model / "config.json" if model.is_dir() else model
+    kept = compiled_folder() / digest(definition.read_text(), *flags)
+    if not kept.exists():
+        unfinished = kept.with_suffix(f".{os.getpid()}")
+        run(GRADC, "compile", model, "-o", unfinished, *flags)
+        unfinished.replace(kept)
+    executable = fresh(name)
+    executable.hardlink_to(kept)
     return executable
 
 
@@ -39,6 +64,15 @@ def fresh(name):
     path = WORK / name
     run("rm", "-rf", path)
     return path
+
+
+def model_with(name, source="tiny-gpt2", **changes):
+    """A golden's configuration with some keys changed, as a folder."""
+    folder = fresh(name)
+    folder.mkdir(parents=True)
+    config = json.loads((GOLDENS / source / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps({**config, **changes}))
+    return folder
 
 
 def metrics(path):

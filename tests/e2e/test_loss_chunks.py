@@ -6,21 +6,14 @@ import math
 import re
 import unittest
 
-from harness import (GOLDENS, GRADC, SOURCE, WORK, Case, compile_model, fresh, metrics, run, safetensors)
+from harness import (GOLDENS, GRADC, SOURCE, WORK, Case, compile_model, fresh, metrics, model_with, run,
+                     safetensors)
 
 ROWS, VOCAB = 2 * 19, 97
 SHAPE = ("--micro-batch", 2, "--seq", 19)
 SIZES = (19, 7, 1)  # equal chunks, a smaller last one, single rows
 # Sums of the weight's gradient in another order, in f32: 2^-24 an addition, of which a few hundred.
 ROUNDING = 2e-6
-
-
-def model_with(name, source="tiny-gpt2", **changes):
-    folder = fresh(name)
-    folder.mkdir(parents=True)
-    config = json.loads((GOLDENS / source / "config.json").read_text())
-    (folder / "config.json").write_text(json.dumps({**config, **changes}))
-    return folder
 
 
 class LossChunks(Case):
@@ -84,6 +77,12 @@ class LossChunks(Case):
         self.check("tied", "--precision", "bf16", sizes=(7,))
         self.check("untied", "--precision", "fp16", "--grad-accum", 2, sizes=(13,))
         self.check("untied", "--precision", "tf32", sizes=(13,))
+
+    def test_fp8(self):
+        """The head is of bf16, and chunks that are no single rows change no bit of what it hands down:
+        nothing that fp8 rounds is another number."""
+        for scaling in ("current", "delayed"):
+            self.check("tied", "--precision", "fp8", "--fp8-scaling", scaling, sizes=(13,))
 
     def test_recompute(self):
         self.check("tied", "--recompute", "full", sizes=(13,))

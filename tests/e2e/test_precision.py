@@ -18,7 +18,8 @@ import math
 import struct
 import unittest
 
-from harness import GOLDENS, GRADC, SOURCE, WORK, Case, compile_model, fresh, metrics, relative, run, safetensors
+from harness import (GOLDENS, GRADC, SOURCE, WORK, Case, compile_model, fresh, metrics, model_with, relative, run,
+                     safetensors)
 
 UNITS = {"tf32": 2.0 ** -11, "fp16": 2.0 ** -11, "bf16": 2.0 ** -8, "fp8": 2.0 ** -3}
 # In units: a loss, a tensor's gradient, that of a key's bias, all gradients together.
@@ -30,8 +31,9 @@ class Precision(Case):
     def compiled(self, name, mode, *flags):
         golden = json.loads((GOLDENS / name / "golden.json").read_text())
         label = f"precision-{name}-{mode}{''.join(map(str, flags))}"
+        precision = () if mode == "fp32" else ("--precision", mode)
         return golden, compile_model(GOLDENS / name, label, "--micro-batch", golden["batch"], "--seq",
-                                     golden["seq"], "--precision", mode, *flags)
+                                     golden["seq"], *precision, *flags)
 
     def command(self, executable, name, golden):
         folder = GOLDENS / name
@@ -99,17 +101,17 @@ class Precision(Case):
         expected = self.gradients(fused, "tiny-gpt2", golden).read_bytes()
         self.assertEqual(self.gradients(other, "tiny-gpt2", golden).read_bytes(), expected)
 
-    def test_no_bit_of_fp8_depends_on_fusion_or_recompute(self):
-        for scaling in ("current", "delayed"):
-            flags = ("--fp8-scaling", scaling)
+    def test_no_bit_of_fp8_depends_on_fusion_recompute_or_the_library(self):
+        """The library's products are those of f32, of which this mode has none."""
+        for flags in ((), ("--fp8-scaling", "delayed")):
             golden, fused = self.compiled("tiny-gpt2", "fp8", *flags)
             _, other = self.compiled("tiny-gpt2", "fp8", *flags, "--fuse", "off", "--recompute",
-                                     "full")
+                                     "full", "--gemm", "library")
             expected = self.gradients_of_third_step(fused, golden)
-            self.assertEqual(self.gradients_of_third_step(other, golden), expected, scaling)
+            self.assertEqual(self.gradients_of_third_step(other, golden), expected, flags)
             for threads in (1, 3):
                 self.assertEqual(self.gradients_of_third_step(fused, golden, "--threads", threads),
-                                 expected, scaling)
+                                 expected, flags)
 
     def gradients_of_third_step(self, executable, golden, *flags):
         path = fresh("precision.gradients")
@@ -197,14 +199,26 @@ class Precision(Case):
 
     def test_an_fp8_module_compiles_on_from_any_phase(self):
         golden, whole = self.compiled("tiny-gpt2", "fp8", "--fp8-scaling", "delayed")
-        module, executable = WORK / "precision.mlir", WORK / "precision-continued"
-        shape = ("--micro-batch", golden["batch"], "--seq", golden["seq"])
+        module, planned = WORK / "precision.mlir", WORK / "precision.exec"
+        command = (GRADC, "compile", GOLDENS / "tiny-gpt2", "--micro-batch", golden["batch"], "--seq",
+                   golden["seq"], "--precision", "fp8", "--fp8-scaling", "delayed")
+
+        def commands():
+            # The module's own line explains by the names of layers, which text does not keep.
+            return planned.read_text().split("\n", 1)[1]
+
+        run(*command, "--emit", "exec", "-o", planned)
+        expected = commands()
+        self.assertIn("exec.launch", expected)
         for phase in ("precision", "autodiff", "train-step", "memory-plan"):
-            run(GRADC, "compile", GOLDENS / "tiny-gpt2", "-o", module, *shape, "--precision", "fp8",
-                "--fp8-scaling", "delayed", "--compile-to", phase)
-            run(GRADC, "compile", module, "-o", executable, "--compile-from", phase)
-            self.assertEqual(str(self.losses(executable, "--steps", 3)[-1]["loss"]),
-                             str(self.losses(whole, "--steps", 3)[-1]["loss"]), phase)
+            run(*command, "--compile-to", phase, "-o", module)
+            if phase != "memory-plan":
+                run(GRADC, "compile", module, "--compile-from", phase, "--emit", "exec", "-o", planned)
+                self.assertEqual(commands(), expected, phase)
+        executable = WORK / "precision-continued"
+        run(GRADC, "compile", module, "-o", executable, "--compile-from", "memory-plan")
+        self.assertEqual(str(self.losses(executable, "--steps", 3)[-1]["loss"]),
+                         str(self.losses(whole, "--steps", 3)[-1]["loss"]))
         done = run(GRADC, "compile", GOLDENS / "tiny-gpt2", "-o", executable, "--fp8-scaling", "delayed",
                    expect=1)
         self.assertIn("needs --precision fp8", done.stderr)
@@ -215,24 +229,25 @@ class Precision(Case):
         self.assertIn("reads f8E4M3FN, and its gradient as f8E5M2", text)
         self.assertIn("computes in the mode's type", text)
 
-    def test_a_deep_model_stays_finite(self):
-        folder = fresh("model-deep")
-        folder.mkdir(parents=True)
-        config = json.loads((GOLDENS / "tiny-gpt2" / "config.json").read_text())
+    def test_a_deep_model_trains_as_in_fp32(self):
+        """The demo in small (`./dev precisions` trains that): finite, and its validation loss within 2 %."""
         changes = {"n_layer": 16, "n_embd": 256, "n_head": 4, "n_positions": 64, "n_ctx": 64,
                    "vocab_size": 256, "n_inner": None}
-        (folder / "config.json").write_text(json.dumps({**config, **changes}))
+        folder, validation = model_with("model-deep", **changes), {}
         for mode in (("fp32",), ("tf32",), ("bf16",), ("fp16",), ("fp8",),
                      ("fp8", "--fp8-scaling", "delayed")):
             executable = compile_model(folder, "precision-deep", "--seq", 64, "--precision", *mode)
             log = fresh("precision.jsonl")
-            run(executable, "train", "--data", __file__, "--lr", 1e-3,
-                "--steps", 60, "--warmup", 10, "--metrics", log)
+            run(executable, "train", "--data", __file__, "--lr", 1e-3, "--steps", 60, "--warmup", 10,
+                "--val-data", __file__, "--val-every", 60, "--val-batches", 40, "--metrics", log)
             lines = metrics(log)
             self.assertEqual(len(lines), 60)
             for line in lines:
                 self.assertTrue(math.isfinite(line["loss"]) or line["skipped"], mode)
             self.assert_within(lines[-1]["loss"], 0.8 * lines[0]["loss"], f"last loss of {mode}")
+            validation[mode] = lines[-1]["val_loss"]
+            difference = abs(validation[mode] / validation[("fp32",)] - 1)
+            self.assert_within(difference, 0.02, f"validation loss of {mode}, relative to fp32's")
 
     def test_narrow_modes_need_less_memory(self):
         activations = {}

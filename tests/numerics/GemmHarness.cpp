@@ -43,7 +43,6 @@ std::string describe(const GemmSpec &s) {
          (s.roundInputs == InputRounding::tf32 ? ", tf32" : "");
 }
 
-/// Products in one module; `extent` chooses the product.
 void emitAll(mlir::ModuleOp module, llvm::StringRef name, const std::vector<GemmSpec> &specs,
              const CpuTarget &target) {
   std::vector<mlir::func::FuncOp> products;
@@ -157,11 +156,15 @@ void GemmProblem::expectProduct(const std::vector<float> &c) const {
   EXPECT_EQ(rest, restBefore) << "written outside of C";
 }
 
-void checkProducts(const std::vector<GemmSpec> &specs, const CpuTarget &target) {
-  CompiledKernel kernel(target,
+CompiledKernel compileProducts(const std::vector<GemmSpec> &specs, const CpuTarget &target) {
+  return CompiledKernel(target,
                         [&](mlir::OpBuilder &, mlir::ModuleOp module, llvm::StringRef name) {
                           emitAll(module, name, specs, target);
                         });
+}
+
+void checkProducts(const std::vector<GemmSpec> &specs, const CpuTarget &target) {
+  CompiledKernel kernel = compileProducts(specs, target);
   ASSERT_TRUE(kernel);
   for (size_t i = 0; i < specs.size(); ++i) {
     const GemmSpec &spec = specs[i];

@@ -269,17 +269,18 @@ TEST(GemmPrecision, ReadsAndWritesEveryNarrowNumber) {
 
 /// A NaN in any row of A, and in any column of B, reaches what is made of it and no more.
 TEST(GemmPrecision, KeepsNansOfFp8) {
-  const CpuTarget target = CpuTarget::host();
-  for (const Types &types : float8Types) {
-    GemmSpec spec = withTypes(makeSpec(19, 35, 300, false, false), types);
-    CompiledKernel kernel = compile(spec, target);
-    ASSERT_TRUE(kernel);
+  std::vector<GemmSpec> specs;
+  for (const Types &types : float8Types)
+    specs.push_back(withTypes(makeSpec(19, 35, 300, false, false), types));
+  CompiledKernel kernel = compileProducts(specs, CpuTarget::host());
+  ASSERT_TRUE(kernel);
+  for (auto [number, spec] : llvm::enumerate(specs)) {
     GemmProblem problem(spec);
     problem.a[elementOffset(spec.a, 0, 18, 12)] = nan;
     problem.b[elementOffset(spec.b, 0, 4, 34)] = nan;
-    std::vector<float> c = problem.run(kernel, 0, false);
+    std::vector<float> c = problem.run(kernel, number, false);
     problem.forEach([&](int64_t, int64_t i, int64_t j) {
-      EXPECT_EQ(std::isnan(c[elementOffset(spec.c, 0, i, j)]), i == 18 || j == 34)
+      EXPECT_EQ(std::isnan(c[elementOffset(problem.spec.c, 0, i, j)]), i == 18 || j == 34)
           << i << ", " << j;
     });
   }
@@ -316,24 +317,25 @@ TEST(GemmPrecision, OverflowsToInfinity) {
 }
 
 TEST(GemmPrecision, KeepsNansAndInfinitiesWhereTheyBelong) {
-  const CpuTarget target = CpuTarget::host();
   std::vector<Types> types{{Dtype::f32, Dtype::f32, Dtype::f32}};
   llvm::append_range(types, allTypes);
+  std::vector<GemmSpec> specs;
   for (const Types &of : types)
-    for (int64_t depth : {13, 300}) {
-      GemmSpec spec = withTypes(makeSpec(19, 35, depth, false, false), of);
-      CompiledKernel kernel = compile(spec, target);
-      ASSERT_TRUE(kernel);
-      GemmProblem problem(spec);
-      problem.a[elementOffset(spec.a, 0, 18, 12)] = infinity;
-      problem.b[elementOffset(spec.b, 0, 4, 34)] = nan;
-      std::vector<float> c = problem.run(kernel, 0, false);
-      problem.forEach([&](int64_t, int64_t i, int64_t j) {
-        float value = c[elementOffset(spec.c, 0, i, j)];
-        EXPECT_EQ(std::isnan(value), j == 34) << i << ", " << j;
-        EXPECT_EQ(std::isfinite(value), j != 34 && i != 18) << i << ", " << j;
-      });
-    }
+    for (int64_t depth : {13, 300})
+      specs.push_back(withTypes(makeSpec(19, 35, depth, false, false), of));
+  CompiledKernel kernel = compileProducts(specs, CpuTarget::host());
+  ASSERT_TRUE(kernel);
+  for (auto [number, spec] : llvm::enumerate(specs)) {
+    GemmProblem problem(spec);
+    problem.a[elementOffset(spec.a, 0, 18, 12)] = infinity;
+    problem.b[elementOffset(spec.b, 0, 4, 34)] = nan;
+    std::vector<float> c = problem.run(kernel, number, false);
+    problem.forEach([&](int64_t, int64_t i, int64_t j) {
+      float value = c[elementOffset(problem.spec.c, 0, i, j)];
+      EXPECT_EQ(std::isnan(value), j == 34) << i << ", " << j;
+      EXPECT_EQ(std::isfinite(value), j != 34 && i != 18) << i << ", " << j;
+    });
+  }
 }
 
 TEST(GemmPrecision, HeldSumsStayOnTheStack) {

@@ -4,10 +4,10 @@
 #include "mlir/Pass/PassManager.h"
 #include "passes/Passes.h"
 #include "tests/numerics/InterpreterHarness.h"
+#include "tests/numerics/Programs.h"
 
 #include <cmath>
 #include <gtest/gtest.h>
-#include <map>
 
 namespace {
 
@@ -32,37 +32,6 @@ func.func @loss(
   return %loss : tensor<f32>
 })";
 constexpr int64_t microbatches = 2, tokens = 6;
-
-using Named = std::map<std::string, HostTensor>;
-
-std::string slotName(mlir::DictionaryAttr slot) {
-  auto text = [&](const char *key) {
-    auto attribute = slot.getAs<mlir::StringAttr>(key);
-    return attribute ? attribute.getValue().str() : std::string();
-  };
-  std::string name = text("name"), part = text("slot");
-  if (size_t dot = name.find('.'); dot != std::string::npos)
-    name = name.substr(dot + 1); // of this program alone
-  return part.empty() ? name : name + "/" + part;
-}
-
-/// Runs a program with each argument found by its slot; results by theirs.
-Named runProgram(ParsedModule &parsed, const char *program, const Named &values) {
-  mlir::func::FuncOp function = parsed.function(program);
-  llvm::SmallVector<HostTensor> arguments;
-  for (unsigned i = 0; i < function.getNumArguments(); ++i) {
-    auto found =
-        values.find(slotName(function.getArgAttrOfType<mlir::DictionaryAttr>(i, "nn.slot")));
-    EXPECT_NE(found, values.end()) << "argument " << i;
-    arguments.push_back(found->second);
-  }
-  auto results = interpret(function, arguments);
-  EXPECT_TRUE(llvm::succeeded(results)) << parsed.diagnostics();
-  Named named;
-  for (auto [i, result] : llvm::enumerate(*results))
-    named[slotName(function.getResultAttrOfType<mlir::DictionaryAttr>(i, "nn.slot"))] = result;
-  return named;
-}
 
 class TrainingStep : public testing::Test {
 protected:
@@ -145,14 +114,14 @@ protected:
 };
 
 TEST_F(TrainingStep, GradientsAreTheSumOverTheMicrobatches) {
-  Named expected = expectedGradients(), actual = runProgram(parsed, "gradients", values);
+  Named expected = expectedGradients(), actual = runProgram(parsed.function("gradients"), values);
   EXPECT_EQ(actual.size(), expected.size());
   for (auto &[name, tensor] : expected)
     expectEqual(actual.at(name), tensor, name);
 }
 
 TEST_F(TrainingStep, UpdatesByTheOptimizersFormulaAfterClipping) {
-  Named gradients = expectedGradients(), actual = runProgram(parsed, "train_step", values);
+  Named gradients = expectedGradients(), actual = runProgram(parsed.function("train_step"), values);
   double squares = 0;
   for (const std::string &name : parameters)
     for (double g : gradients[name].values)
@@ -194,7 +163,7 @@ TEST_F(TrainingStep, EvaluationDropsNothing) {
   arguments.append({row["tokens"], row["targets"], row["seed"], row["step"], tensorOf({}, {0})});
   auto expected = interpret(plain.function("loss"), arguments);
   ASSERT_TRUE(llvm::succeeded(expected));
-  expectEqual(runProgram(parsed, "eval_loss", row).at("loss"), (*expected)[0], "loss");
+  expectEqual(runProgram(parsed.function("eval_loss"), row).at("loss"), (*expected)[0], "loss");
 }
 
 TEST_F(TrainingStep, RecomputeChangesNoValue) {

@@ -1,0 +1,240 @@
+// Every pass on every family in every precision, by value. --verify-values runs what a pass reads
+// and what it leaves; the functions that a pass adds or gives another type (autodiff,
+// training-step, delayed scaling) are checked at the end: the interpreter rounds nothing, so that a
+// step's programs must give in every precision what they give in fp32, whose gradients are
+// differences of its loss.
+#include "codegen/cpu/KernelFamilies.h"
+#include "ir/Compare.h"
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/Pass/PassManager.h"
+#include "passes/Pipelines.h"
+#include "tests/numerics/FrontendFixture.h"
+#include "tests/numerics/Programs.h"
+#include "tools/driver/VerifyValues.h"
+
+#include <cmath>
+#include <regex>
+#include <set>
+
+namespace {
+
+using namespace gradc;
+using namespace gradc::test;
+using nn::HostTensor;
+
+struct Family {
+  const char *name;
+  nlohmann::json config;
+  bool documents = false;
+  friend void PrintTo(const Family &family, std::ostream *stream) { *stream << family.name; }
+};
+
+// Of two layers, so that recompute finds layers; every one with something of its own.
+std::vector<Family> families() {
+  nlohmann::json gpt2 = with(smallGpt2(), R"({"resid_pdrop": 0.1, "embd_pdrop": 0.2,
+                                              "attn_pdrop": 0.1, "tie_word_embeddings": true})");
+  nlohmann::json llama3 = with(smallLlama(), R"({"attention_dropout": 0.1, "attention_bias": true,
+      "mlp_bias": true, "tie_word_embeddings": true, "rope_scaling": {"rope_type": "llama3",
+      "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+      "original_max_position_embeddings": 32}})");
+  nlohmann::json mistral = with(smallLlama(), R"({"model_type": "mistral", "sliding_window": 3,
+                                                  "eos_token_id": 5})");
+  nlohmann::json qwen2 = with(smallLlama(), R"({"model_type": "qwen2", "use_sliding_window": true,
+                                                "sliding_window": 3, "max_window_layers": 1})");
+  return {{"gpt2", gpt2},
+          {"gpt2_documents", with(gpt2, R"({"eos_token_id": 5})"), true},
+          {"llama", smallLlama()},
+          {"llama3", llama3},
+          {"mistral_documents", mistral, true},
+          {"qwen2", qwen2}};
+}
+
+struct Precision {
+  const char *mode;
+  bool narrow = false; ///< products read narrow copies of parameters
+  bool delayed = false;
+};
+constexpr Precision precisions[] = {{"fp32"},       {"tf32"},      {"bf16", true},
+                                    {"fp16", true}, {"fp8", true}, {"fp8", true, /*delayed=*/true}};
+
+Options withPrecision(Options options, Precision precision) {
+  options.precision = precision.mode;
+  options.float8Scaling = precision.delayed ? "delayed" : "current";
+  return options;
+}
+
+/// A model after all phases up to the schedule, and what --verify-values said on the way.
+struct Scheduled {
+  mlir::MLIRContext context{mlir::MLIRContext::Threading::DISABLED};
+  ImportedModel model;
+  std::string printed, diagnostics;
+
+  mlir::func::FuncOp program(llvm::StringRef name) {
+    return model.module->lookupSymbol<mlir::func::FuncOp>(name);
+  }
+};
+
+class PipelineValues : public testing::TestWithParam<Family> {
+protected:
+  /// Null, and a failure, where a pass fails or changes a value.
+  std::unique_ptr<Scheduled> compile(const Options &options) {
+    auto result = std::make_unique<Scheduled>();
+    result->context.getDiagEngine().registerHandler([&](mlir::Diagnostic &diagnostic) {
+      result->diagnostics += diagnostic.str() + "\n";
+      return mlir::success();
+    });
+    auto imported = importText(GetParam().config.dump(), result->context,
+                               {.microBatch = 2, .seq = 6, .documentMask = GetParam().documents});
+    if (!imported) {
+      ADD_FAILURE() << llvm::toString(imported.takeError());
+      return nullptr;
+    }
+    result->model = std::move(*imported);
+    codegen::CpuKernelLibrary library;
+    mlir::PassManager passes(&result->context);
+    for (const PhaseInfo &info : phases())
+      if (info.phase < Phase::memoryPlan) // behind it there are no tensors to interpret
+        buildPhase(info.phase, passes, options, library);
+    auto changed = std::make_shared<std::atomic<bool>>(false);
+    addValueVerification(passes, changed);
+    testing::internal::CaptureStderr();
+    bool passed = llvm::succeeded(passes.run(*result->model.module));
+    result->printed = testing::internal::GetCapturedStderr();
+    EXPECT_TRUE(passed && !*changed) << result->diagnostics;
+    return passed ? std::move(result) : nullptr;
+  }
+
+  /// Every pass of the pipeline ran and was compared.
+  void expectComparisons(const std::string &printed, Precision precision) {
+    std::set<std::string> names;
+    std::regex line("verify-values: pass '([^']+)': ([0-9]+) functions compared");
+    for (std::sregex_iterator match(printed.begin(), printed.end(), line), end; match != end;
+         ++match) {
+      std::string name = (*match)[1];
+      names.insert(name);
+      // Where functions get records, or low copies, as arguments, all are of another type.
+      bool retypes = (name == "precision" && precision.delayed) ||
+                     (name == "training-step" && precision.narrow);
+      EXPECT_EQ(std::stoi((*match)[2]) == 0, retypes) << name;
+    }
+    EXPECT_EQ(names,
+              (std::set<std::string>{"precision", "canonicalize", "join-loss", "autodiff",
+                                     "quantize-products", "recompute", "training-step", "cse",
+                                     "absorb-sums", "chunk-loss", "fusion", "schedule"}));
+  }
+
+  /// The arguments that a precision has besides those of fp32.
+  void complete(Scheduled &compiled, Named &values) {
+    if (mlir::func::FuncOp low = compiled.program("low_parameters"))
+      values.merge(runProgram(low, values));
+    mlir::func::FuncOp step = compiled.program("train_step");
+    for (auto &[name, value] : randomSlots(step, 1))
+      if (!values.count(name)) {
+        bool isScale = name == "loss_scale";
+        EXPECT_TRUE(isScale || llvm::StringRef(name).ends_with("_amax")) << name;
+        // Histories are wide enough that nothing is cut.
+        values[name] = value;
+        std::fill(values[name].values.begin(), values[name].values.end(), isScale ? 1024 : 1e6);
+      }
+  }
+
+  void expectEqual(const Named &actual, const Named &expected, const std::string &program) {
+    for (auto &[name, value] : expected) {
+      auto found = actual.find(name);
+      ASSERT_NE(found, actual.end()) << program << ": " << name;
+      nn::Comparison comparison =
+          nn::compareValues(found->second, value, {.norm = 1e-9, .absolute = 1e-12});
+      EXPECT_TRUE(comparison.passed) << program << ", " << name << ": " << comparison.report;
+    }
+  }
+
+  /// What a step leaves as narrow copies is what it leaves as parameters.
+  void expectCopies(const Named &step) {
+    for (auto &[name, copy] : step) {
+      llvm::StringRef parameter(name);
+      if (!parameter.consume_front("low/") || parameter.consume_back("/fp8_scale"))
+        continue;
+      double scale = 1;
+      if (parameter.consume_back("/fp8"))
+        scale = step.at("low/" + parameter.str() + "/fp8_scale")[0];
+      HostTensor value = copy;
+      for (double &x : value.values)
+        x *= scale;
+      expectEqual({{name, value}}, {{name, step.at(parameter.str())}}, "low copies");
+    }
+  }
+
+  /// Each variant in each precision against fp32 compiled with `plain`.
+  void check(const Options &plain, llvm::ArrayRef<Options> variants) {
+    std::unique_ptr<Scheduled> reference = compile(plain);
+    ASSERT_TRUE(reference);
+    const Named values = randomSlots(reference->program("train_step"), 3);
+    const char *const programs[] = {"train_step", "gradients", "eval_loss", "logits"};
+    std::map<std::string, Named> inputs, expected;
+    for (const char *program : programs) {
+      inputs[program] = randomSlots(reference->program(program), 3);
+      for (auto &[name, value] : values) // the same weights in all; shapes of a batch differ
+        if (auto own = inputs[program].find(name);
+            own != inputs[program].end() && own->second.shape == value.shape)
+          own->second = value;
+      expected[program] = runProgram(reference->program(program), inputs[program]);
+    }
+    expectGradients(reference->program("gradients"), inputs["gradients"], expected["gradients"]);
+    for (const Options &variant : variants)
+      for (Precision precision : precisions) {
+        SCOPED_TRACE(std::string(precision.mode) + (precision.delayed ? " delayed" : "") +
+                     ", recompute " + variant.recompute);
+        std::unique_ptr<Scheduled> compiled = compile(withPrecision(variant, precision));
+        if (!compiled)
+          continue;
+        expectComparisons(compiled->printed, precision);
+        for (const char *program : programs) {
+          Named arguments = inputs[program];
+          Named all = values;
+          complete(*compiled, all);
+          arguments.merge(all);
+          Named actual = runProgram(compiled->program(program), arguments);
+          expectEqual(actual, expected[program], program);
+          if (program == programs[0])
+            expectCopies(actual);
+        }
+      }
+  }
+
+  /// Of each parameter: the change of the loss along its gradient is the gradient's norm.
+  void expectGradients(mlir::func::FuncOp program, const Named &values, const Named &results) {
+    constexpr double step = 1e-4; // its square is the differences' error
+    for (auto &[name, gradient] : results) {
+      if (name == "loss" || name == "valid")
+        continue;
+      double squares = 0;
+      for (double g : gradient.values)
+        squares += g * g;
+      double norm = std::sqrt(squares), difference = 0;
+      ASSERT_TRUE(std::isfinite(norm)) << name;
+      for (double sign : {1.0, -1.0}) {
+        Named moved = values;
+        for (int64_t i = 0; i < gradient.size() && norm > 0; ++i)
+          moved[name][i] += sign * step * gradient[i] / norm;
+        difference += sign * runProgram(program, moved)["loss"][0] / (2 * step);
+      }
+      EXPECT_NEAR(difference, norm, 1e-6) << name;
+    }
+  }
+};
+
+TEST_P(PipelineValues, OneMicrobatch) {
+  Options plain{.lossChunk = 0}, cheap{.fuse = false, .lossChunk = 5, .recompute = "cheap"};
+  check(plain, {plain, cheap});
+}
+
+TEST_P(PipelineValues, TwoMicrobatches) {
+  Options plain{.gradAccum = 2, .lossChunk = 0},
+      full{.gradAccum = 2, .lossChunk = 4, .recompute = "full"};
+  check(plain, {full});
+}
+
+INSTANTIATE_TEST_SUITE_P(All, PipelineValues, testing::ValuesIn(families()),
+                         [](const auto &info) { return std::string(info.param.name); });
+
+} // namespace
