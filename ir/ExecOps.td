@@ -40,9 +40,9 @@ def Exec_BufferAttr : AttrDef<Exec_Dialect, "Buffer"> {
 def Exec_MatrixAttr : AttrDef<Exec_Dialect, "Matrix"> {
   let mnemonic = "matrix";
   let summary = "A strided matrix operand, strides in elements";
-  let parameters = (ins "::gradc::exec::BufferAttr":$buffer, "int64_t":$row_stride,
-                        "int64_t":$column_stride, "int64_t":$batch_stride);
-  let assemblyFormat = "`<` $buffer `,` `rows` $row_stride `,` `columns` $column_stride `,` `batch` $batch_stride `>`";
+  let parameters = (ins "::gradc::exec::BufferAttr":$buffer, "::mlir::Type":$element,
+                        "int64_t":$row_stride, "int64_t":$column_stride, "int64_t":$batch_stride);
+  let assemblyFormat = "`<` $buffer `,` $element `,` `rows` $row_stride `,` `columns` $column_stride `,` `batch` $batch_stride `>`";
 }
 
 class Exec_Op<string mnemonic, list<Trait> traits = []> : Op<Exec_Dialect, mnemonic, traits>;
@@ -77,14 +77,20 @@ def Exec_LaunchOp : Exec_Op<"launch"> {
 
 def Exec_GemmOp : Exec_Op<"gemm"> {
   let summary = "A matrix product by the library";
-  let description = [{ c = a · b (+ c where accumulate), for each batch; m x k times k x n. }];
+  let description = [{
+    c = a · b (+ c where accumulate), for each batch; m x k times k x n, summed up in f32. With
+    `tf32` operands of f32 are rounded to 10 bits of mantissa; `scales` are the places of two f32 by
+    which a and b, of fp8, are multiplied.
+  }];
   let arguments = (ins I64Attr:$m, I64Attr:$n, I64Attr:$k, I64Attr:$batch, Exec_MatrixAttr:$a,
-                       Exec_MatrixAttr:$b, Exec_MatrixAttr:$c, UnitAttr:$accumulate,
+                       Exec_MatrixAttr:$b, Exec_MatrixAttr:$c, UnitAttr:$accumulate, UnitAttr:$tf32,
+                       OptionalAttr<Exec_BufferAttr>:$scale_a, OptionalAttr<Exec_BufferAttr>:$scale_b,
                        OptionalAttr<Exec_BufferAttr>:$workspace,
                        DefaultValuedAttr<I64Attr, "0">:$workspace_bytes);
   let assemblyFormat = [{
     `m` $m `n` $n `k` $k `batch` $batch `a` $a `b` $b `c` $c (`accumulate` $accumulate^)?
-    (`workspace` $workspace^ `bytes` $workspace_bytes)? attr-dict
+    (`tf32` $tf32^)? (`scales` $scale_a^ `,` $scale_b)? (`workspace` $workspace^ `bytes` $workspace_bytes)?
+    attr-dict
   }];
 }
 

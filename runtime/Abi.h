@@ -61,6 +61,14 @@ struct GradcLaunch {
   int64_t isProduct; ///< 1: a matrix product, for the bench's share of them
 };
 
+enum GradcType : int64_t {
+  GRADC_F32 = 0,
+  GRADC_BF16 = 1,
+  GRADC_F16 = 2,
+  GRADC_F8E4M3 = 3,
+  GRADC_F8E5M2 = 4,
+};
+
 /// A strided matrix operand, in elements. Two batch dimensions (e.g. batch and head) with strides;
 /// a stride of zero repeats the matrix.
 struct GradcMatrix {
@@ -68,10 +76,11 @@ struct GradcMatrix {
   int64_t rowStride;
   int64_t columnStride;
   int64_t batchStride[2];
+  int64_t type; ///< a GradcType
 };
 
 /// C[i,j] = A[i] B[j] + beta C for every (i, j) of the two batch dimensions; A is m x k, B k x n.
-/// Element types are f32. One of a matrix's two strides is 1.
+/// Sums are in f32. One of a matrix's two strides is 1.
 struct GradcGemm {
   const char *name;
   int64_t m, n, k;
@@ -80,6 +89,9 @@ struct GradcGemm {
   int64_t accumulate;     ///< 1: beta is 1; 0: C is only written
   GradcBuffer workspace;  ///< for operands repacked into the library's layout
   int64_t workspaceBytes; ///< 0: do not repack
+  int64_t tf32;           ///< 1: A and B, of f32, are rounded to 10 bits of mantissa
+  int64_t scaled;         ///< 1: A and B are multiplied by the f32 numbers at scaleA and scaleB
+  GradcBuffer scaleA, scaleB;
 };
 
 struct GradcProgram {

@@ -3,6 +3,7 @@
 #include "runtime/Abi.h"
 
 #include "mlir/IR/BuiltinAttributes.h"
+#include "llvm/ADT/TypeSwitch.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/Module.h"
 
@@ -19,10 +20,11 @@ public:
     // Every field of the ABI is 64 bits wide, so these layouts have no padding.
     bufferType = llvm::StructType::get(context, {i64, i64, i64, i64});
     llvm::Type *pair = llvm::ArrayType::get(i64, 2);
-    matrixType = llvm::StructType::get(context, {bufferType, i64, i64, pair});
+    matrixType = llvm::StructType::get(context, {bufferType, i64, i64, pair, i64});
     launchType = llvm::StructType::get(context, {ptr, ptr, ptr, i64, i64, i64, ptr, i64, i64, i64});
-    gemmType = llvm::StructType::get(context, {ptr, i64, i64, i64, pair, matrixType, matrixType,
-                                               matrixType, i64, bufferType, i64});
+    gemmType = llvm::StructType::get(context,
+                                     {ptr, i64, i64, i64, pair, matrixType, matrixType, matrixType,
+                                      i64, bufferType, i64, i64, i64, bufferType, bufferType});
     declareAbi();
   }
 
@@ -83,10 +85,19 @@ private:
         {number(static_cast<int64_t>(attribute.getSpace())), number(attribute.getOffset()),
          number(attribute.getLoopStride()), number(attribute.getBytes())});
   }
+  static GradcType typeNumber(Type type) {
+    return llvm::TypeSwitch<Type, GradcType>(type)
+        .Case<BFloat16Type>([](Type) { return GRADC_BF16; })
+        .Case<Float16Type>([](Type) { return GRADC_F16; })
+        .Case<Float8E4M3FNType>([](Type) { return GRADC_F8E4M3; })
+        .Case<Float8E5M2Type>([](Type) { return GRADC_F8E5M2; })
+        .Default([](Type) { return GRADC_F32; });
+  }
   llvm::Constant *matrix(exec::MatrixAttr attribute) {
     return llvm::ConstantStruct::get(
         matrixType, {buffer(attribute.getBuffer()), number(attribute.getRowStride()),
-                     number(attribute.getColumnStride()), pairOf(attribute.getBatchStride(), 0)});
+                     number(attribute.getColumnStride()), pairOf(attribute.getBatchStride(), 0),
+                     number(typeNumber(attribute.getElement()))});
   }
 
   /// A kernel is a function for the CPU, a GradcGpuKernel for a GPU.
@@ -118,7 +129,9 @@ private:
             gemmType, {text(name), number(op.getM()), number(op.getN()), number(op.getK()),
                        pairOf(op.getBatch(), 1), matrix(op.getA()), matrix(op.getB()),
                        matrix(op.getC()), number(op.getAccumulate() ? 1 : 0),
-                       buffer(op.getWorkspaceAttr()), number(op.getWorkspaceBytes())}),
+                       buffer(op.getWorkspaceAttr()), number(op.getWorkspaceBytes()),
+                       number(op.getTf32() ? 1 : 0), number(op.getScaleAAttr() ? 1 : 0),
+                       buffer(op.getScaleAAttr()), buffer(op.getScaleBAttr())}),
         "gemm");
   }
 

@@ -126,11 +126,16 @@ void ExecEmitter::emitGemm(OpBuilder &builder, const ProgramStorage &program,
   int64_t rank = result.getRank();
   int64_t m = result.getShape()[rank - 2], n = result.getShape()[rank - 1];
   int64_t k = left.getShape()[rank - (op.getTransposeLhs() ? 2 : 1)];
+  auto scale = [&](Value value) {
+    auto place = llvm::find(op->getOperands(), value) - op->operand_begin();
+    return value ? buffer(program, command.operands[place], value.getType()) : exec::BufferAttr();
+  };
   exec::GemmOp::create(
       builder, op.getLoc(), m, n, k, result.getNumElements() / std::max<int64_t>(1, m * n),
       matrix(program, command.operands[0], left, op.getTransposeLhs()),
       matrix(program, command.operands[1], op.getRhs().getType(), op.getTransposeRhs()),
       matrix(program, command.results[0], result, false), op.getAccumulator() != nullptr,
+      op.getTf32(), scale(op.getLhsScale()), scale(op.getRhsScale()),
       command.workspace >= 0 ? workspace(program, command) : exec::BufferAttr(),
       command.workspaceBytes);
 }
@@ -167,8 +172,8 @@ exec::MatrixAttr ExecEmitter::matrix(const ProgramStorage &program, const Storag
   int64_t rows = shape[shape.size() - 2], columns = shape.back();
   int64_t rowStride = storage.rowStride ? storage.rowStride : columns;
   return exec::MatrixAttr::get(module.getContext(), buffer(program, storage, type),
-                               transposed ? 1 : rowStride, transposed ? rowStride : 1,
-                               rows * rowStride);
+                               getElementTypeOrSelf(type), transposed ? 1 : rowStride,
+                               transposed ? rowStride : 1, rows * rowStride);
 }
 
 FlatSymbolRefAttr ExecEmitter::kernelFor(const Command &command) {

@@ -1,6 +1,8 @@
 // EmulatedDevice: launches as the emulator takes them.
 #include "runtime/emulator/EmulatedDevice.h"
 
+#include "runtime/emulator/Gemm.h"
+
 #include <fmt/format.h>
 
 namespace gradc::rt {
@@ -21,6 +23,15 @@ Status EmulatedDevice::launch(const GradcLaunch &launch, int64_t iteration) {
     emulated.buffers.push_back(
         {resolve(launch.buffers[i], iteration), launch.buffers[i].bytes, i >= gpu.inputs});
   return emulator_.run(emulated);
+}
+
+Status EmulatedDevice::gemm(const GradcGemm &gemm, int64_t iteration) {
+  auto address = [&](const GradcBuffer &buffer) { return resolve(buffer, iteration); };
+  auto scale = [&](const GradcBuffer &buffer) {
+    return gemm.scaled ? *reinterpret_cast<const float *>(address(buffer)) : 1.0f;
+  };
+  return emulateGemm(gemm, {address(gemm.a.buffer), address(gemm.b.buffer), address(gemm.c.buffer),
+                            scale(gemm.scaleA) * scale(gemm.scaleB)});
 }
 
 } // namespace gradc::rt

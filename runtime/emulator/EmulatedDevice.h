@@ -1,5 +1,5 @@
-// A GPU played by the host: kernels run on the emulator, matrix products and memory are the CPU
-// device's.
+// A GPU played by the host: kernels run on the emulator, matrix products in plain loops; memory is
+// the CPU device's.
 #pragma once
 
 #include "runtime/cpu/CpuDevice.h"
@@ -15,6 +15,8 @@ public:
 
   /// Runs a kernel of an emulated executable. Its buffers are checked as long as they are.
   Status launch(const GradcLaunch &launch, int64_t iteration) override;
+  /// The GPU's library, played in plain loops.
+  Status gemm(const GradcGemm &gemm, int64_t iteration) override;
 
 private:
   EmulatedDevice(std::unique_ptr<ThreadPool> pool, WarpOrder order)
