@@ -16,6 +16,11 @@ CpuBackend::lowerKernels(ModuleOp planned, llvm::LLVMContext &context) const {
   return lowerToLlvmIr(**kernels, target, context);
 }
 
+llvm::Expected<std::unique_ptr<llvm::Module>>
+CpuBackend::hostModule(ModuleOp planned, llvm::LLVMContext &context) const {
+  return lowerKernels(planned, context);
+}
+
 llvm::Expected<std::string> CpuBackend::assembly(ModuleOp) const {
   return llvm::createStringError("--emit ptx needs --target cuda:sm_80 or another GPU");
 }

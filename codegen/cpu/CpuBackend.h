@@ -17,9 +17,7 @@ public:
   llvm::Expected<std::unique_ptr<llvm::Module>>
   lowerKernels(mlir::ModuleOp planned, llvm::LLVMContext &context) const override;
   llvm::Expected<std::unique_ptr<llvm::Module>>
-  hostModule(mlir::ModuleOp planned, llvm::LLVMContext &context) const override {
-    return lowerKernels(planned, context);
-  }
+  hostModule(mlir::ModuleOp planned, llvm::LLVMContext &context) const override;
   llvm::Expected<std::string> assembly(mlir::ModuleOp) const override;
   llvm::Expected<std::string> machineCode(mlir::ModuleOp) const override;
 
