@@ -35,7 +35,8 @@ private:
 
 /// Suspends the running fibre into `*self` and runs `next`. Returns when something switches back.
 inline void switchFiber(Fiber next, Fiber *self) {
-  boost::context::detail::transfer_t from = boost::context::detail::jump_fcontext(next, self);
+  boost::context::detail::transfer_t from =
+      boost::context::detail::jump_fcontext(next, static_cast<void *>(self));
   *static_cast<Fiber *>(from.data) = from.fctx;
 }
 
