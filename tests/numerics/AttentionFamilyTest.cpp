@@ -68,7 +68,7 @@ void emitOp(const std::string &text, mlir::ModuleOp module, llvm::StringRef name
   for (mlir::Value operand : op->getOperands())
     body->addArgument(operand.getType(), operand.getLoc());
   builder.clone(*op)->setOperands(body->getArguments());
-  auto made = CpuKernelLibrary().geometry(op, strides);
+  auto made = CpuKernelLibrary(target).geometry(op, strides);
   auto kernels = emitKernels(*source, target);
   ASSERT_TRUE(succeeded(made) && succeeded(kernels));
   geometry = *made;

@@ -90,7 +90,7 @@ protected:
       return nullptr;
     }
     result->model = std::move(*imported);
-    codegen::CpuKernelLibrary library;
+    codegen::CpuKernelLibrary library(codegen::CpuTarget::host());
     mlir::PassManager passes(&result->context);
     for (const PhaseInfo &info : phases())
       if (info.phase < Phase::memoryPlan) // behind it there are no tensors to interpret

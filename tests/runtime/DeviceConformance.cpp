@@ -108,12 +108,13 @@ TEST_P(DeviceConformance, MultipliesStridedMatrices) {
     gemm.name = "gemm";
     gemm.m = m, gemm.n = n, gemm.k = k;
     gemm.batch[0] = batch, gemm.batch[1] = 1;
-    gemm.a = {{GRADC_STATE, 0, 0, batch * m * k * 4}, k, 1, {m * k, 0}};
+    gemm.a = {{GRADC_STATE, 0, 0, batch * m * k * 4}, k, 1, {m * k, 0}, GRADC_F32};
     gemm.b = {{GRADC_STATE, 8192, 0, n * k * 4},
               1,
               k,
-              {0, 0}}; // transposed, the same for the whole batch
-    gemm.c = {{GRADC_ARENA, 0, 0, batch * m * n * 4}, n, 1, {m * n, 0}};
+              {0, 0}, // transposed, the same for the whole batch
+              GRADC_F32};
+    gemm.c = {{GRADC_ARENA, 0, 0, batch * m * n * 4}, n, 1, {m * n, 0}, GRADC_F32};
     gemm.accumulate = accumulate;
     ASSERT_TRUE(device->gemm(gemm, 0).ok());
     std::vector<float> result = read(GRADC_ARENA, 0, batch * m * n);

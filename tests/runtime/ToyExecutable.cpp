@@ -142,11 +142,11 @@ struct Toy {
             {}};
   }
   static GradcMatrix matrix(GradcBuffer buffer, int64_t rowStride, int64_t columnStride) {
-    return {buffer, rowStride, columnStride, {0, 0}};
+    return {buffer, rowStride, columnStride, {0, 0}, GRADC_F32};
   }
   static Command gemm(const char *name, int64_t m, int64_t n, int64_t k, GradcMatrix a,
                       GradcMatrix b, GradcMatrix c, bool accumulate) {
-    return {true, {}, {name, m, n, k, {1, 1}, a, b, c, accumulate, {}, 0}};
+    return {true, {}, {name, m, n, k, {1, 1}, a, b, c, accumulate, {}, 0, 0, 0, {}, {}}};
   }
 
   GradcBuffer wE, wH, mE, mH;
@@ -331,8 +331,8 @@ const GradcProgram programs[] = {
 const std::string &toyMetadata() { return toy().metadata; }
 
 GradcExecutable toyWithMetadata(const std::string &metadata) {
-  return {GRADC_ABI_VERSION, metadata.data(), int64_t(metadata.size()), nullptr, 0, 4, programs,
-          &gradc_cpu_device};
+  return {GRADC_ABI_VERSION, metadata.data(),  int64_t(metadata.size()), nullptr, 0, 4,
+          programs,          &gradc_cpu_device};
 }
 
 const GradcExecutable &toyExecutable() {

@@ -1,0 +1,105 @@
+// The products of a GPU's library as the emulated device plays them: types, scales, tf32.
+#include "runtime/emulator/Gemm.h"
+
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace gradc::rt {
+namespace {
+
+/// Numbers of one type, from their bits: bits[i] is values[i] exactly.
+struct Numbers {
+  GradcType type;
+  int64_t bytes;
+  std::vector<uint32_t> bits;
+  std::vector<double> values;
+};
+
+const Numbers operands[] = {
+    {GRADC_F32, 4, {0x3f800000, 0xc0200000, 0x3e800000, 0x40400000}, {1, -2.5, 0.25, 3}},
+    {GRADC_BF16, 2, {0x3f80, 0xc020, 0x3e80, 0x4040}, {1, -2.5, 0.25, 3}},
+    {GRADC_F16, 2, {0x3c00, 0xc100, 0x3400, 0x0001}, {1, -2.5, 0.25, 0x1p-24}},
+    {GRADC_F8E4M3, 1, {0x38, 0xc2, 0x01, 0x7e}, {1, -2.5, 0x1p-9, 448}},
+    {GRADC_F8E5M2, 1, {0x3c, 0xc1, 0x01, 0x7b}, {1, -2.5, 0x1p-16, 57344}},
+};
+
+std::vector<std::byte> memoryOf(const Numbers &numbers) {
+  std::vector<std::byte> memory;
+  for (uint32_t bits : numbers.bits)
+    for (int64_t i = 0; i < numbers.bytes; ++i)
+      memory.push_back(std::byte(bits >> (8 * i)));
+  return memory;
+}
+
+/// 2 x 2 matrices, row by row, with C in f32.
+GradcGemm squares(GradcType a, GradcType b) {
+  GradcGemm gemm{};
+  gemm.name = "squares";
+  gemm.m = gemm.n = gemm.k = 2;
+  gemm.batch[0] = gemm.batch[1] = 1;
+  gemm.a = {{}, 2, 1, {0, 0}, a};
+  gemm.b = {{}, 2, 1, {0, 0}, b};
+  gemm.c = {{}, 2, 1, {0, 0}, GRADC_F32};
+  return gemm;
+}
+
+TEST(EmulatedGemm, ReadsEveryType) {
+  constexpr float scale = 0.5f;
+  for (const Numbers &a : operands)
+    for (const Numbers &b : operands) {
+      float c[4];
+      ASSERT_TRUE(emulateGemm(squares(a.type, b.type), {memoryOf(a).data(), memoryOf(b).data(),
+                                                        reinterpret_cast<std::byte *>(c), scale})
+                      .ok());
+      for (int i = 0; i < 2; ++i)
+        for (int j = 0; j < 2; ++j)
+          EXPECT_EQ(c[2 * i + j], float(scale * (a.values[2 * i] * b.values[j] +
+                                                 a.values[2 * i + 1] * b.values[2 + j])))
+              << a.type << " x " << b.type << ": " << i << ", " << j;
+    }
+}
+
+TEST(EmulatedGemm, RoundsToTheResultsType) {
+  const float a[4] = {1, 0x1p-9f, 0x1p-8f, 1}, b[4] = {1, 0, 1, 3};
+  GradcGemm gemm = squares(GRADC_F32, GRADC_F32);
+  gemm.c.type = GRADC_BF16;
+  uint16_t c[4];
+  ASSERT_TRUE(emulateGemm(gemm, {reinterpret_cast<const std::byte *>(a),
+                                 reinterpret_cast<const std::byte *>(b),
+                                 reinterpret_cast<std::byte *>(c), 1})
+                  .ok());
+  EXPECT_EQ(c[0], 0x3f80); // 1 + 2^-9 is nearer to 1 than to 1 + 2^-7
+  EXPECT_EQ(c[1], 0x3bc0); // 3 * 2^-9
+  EXPECT_EQ(c[2], 0x3f80); // 1 + 2^-8: half way, to even
+  EXPECT_EQ(c[3], 0x4040); // 3
+}
+
+TEST(EmulatedGemm, Tf32RoundsOperandsAndAccumulatesInF32) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const float a[4] = {1 + 0x1p-11f, 0, 1 + 0x1.8p-10f, nan}, b[4] = {1, 0, 0, 1};
+  float c[4] = {2, 2, 2, 2};
+  GradcGemm gemm = squares(GRADC_F32, GRADC_F32);
+  gemm.tf32 = gemm.accumulate = 1;
+  ASSERT_TRUE(emulateGemm(gemm, {reinterpret_cast<const std::byte *>(a),
+                                 reinterpret_cast<const std::byte *>(b),
+                                 reinterpret_cast<std::byte *>(c), 1})
+                  .ok());
+  EXPECT_EQ(c[0], 3); // half way, to even
+  EXPECT_EQ(c[1], 2);
+  EXPECT_TRUE(std::isnan(c[2])); // zero times NaN
+  EXPECT_TRUE(std::isnan(c[3]));
+}
+
+TEST(EmulatedGemm, RefusesTypesThatAreNone) {
+  GradcGemm gemm = squares(GRADC_F32, GRADC_F32);
+  gemm.c.type = GRADC_F8E4M3;
+  EXPECT_FALSE(emulateGemm(gemm, {}).ok());
+  gemm = squares(static_cast<GradcType>(5), GRADC_F32);
+  EXPECT_FALSE(emulateGemm(gemm, {}).ok());
+}
+
+} // namespace
+} // namespace gradc::rt
