@@ -5,6 +5,7 @@
 #include "llvm/Support/FormatVariadic.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace gradc::codegen {
 
@@ -26,14 +27,16 @@ constexpr int64_t mostColumns = 768;
 constexpr int64_t mostHeldSums = 224 * 1024;
 
 /// Tasks are as many as keep the threads busy and, of a large C, as are of this size, up to some
-/// a thread; none is worth less work than this.
-constexpr double mostTasksOfThread = 16;
+/// a thread; none is worth less work than this. Some threads are always thought of: one task each
+/// for two would pack less, but a thread that is held up would hold up the other.
+constexpr int64_t leastThreads = 8;
+constexpr double mostTasksOfThread = 8;
 constexpr double taskElements = 512 * 576, leastTaskFlops = 2e6;
 
 int64_t wantedTasks(const GemmSpec &spec) {
   double elements = double(spec.m) * double(spec.n) * double(spec.batch);
   double useful = std::max(1.0, 2.0 * elements * double(spec.k) / leastTaskFlops);
-  auto threads = static_cast<double>(spec.threads);
+  auto threads = static_cast<double>(std::max(spec.threads, leastThreads));
   double wanted = std::clamp(elements / taskElements, threads, mostTasksOfThread * threads);
   return ceilDiv(int64_t(std::min(useful, wanted)), spec.batch);
 }
@@ -82,8 +85,11 @@ static double costOf(const GemmTiling &cut, const GemmSpec &spec, int64_t wanted
   int64_t tasks = cut.rowParts * cut.columnParts;
   cost += double(std::max<int64_t>(0, wanted - tasks));
   // So do threads that have no task in the last round.
+  const int64_t threadCounts[] = {2, 4, std::max(spec.threads, leastThreads)};
   int64_t all = tasks * spec.batch;
-  return cost + double(roundUp(all, spec.threads)) / double(all) - 1;
+  for (int64_t threads : threadCounts)
+    cost += (double(roundUp(all, threads)) / double(all) - 1) / std::size(threadCounts);
+  return cost;
 }
 
 GemmTiling gemmTiling(const GemmSpec &s, int64_t stepsTogether) {

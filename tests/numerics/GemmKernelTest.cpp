@@ -90,10 +90,10 @@ TEST(GemmKernel, BitsDoNotDependOnTheThreads) {
     return problem.run(kernel, 0, false);
   };
   std::vector<float> one = run(1);
-  EXPECT_EQ(gemmTaskCount(problem.spec), 1);
-  EXPECT_EQ(run(3), one);
+  EXPECT_LT(gemmTaskCount(problem.spec), 16);
   EXPECT_EQ(run(16), one);
   EXPECT_GE(gemmTaskCount(problem.spec), 16);
+  EXPECT_EQ(run(24), one);
 }
 
 TEST(GemmKernel, TasksAreEnoughAndFollowFromTheShape) {
