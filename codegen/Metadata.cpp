@@ -145,49 +145,62 @@ MemoryByKind memoryByKind(ModuleOp module) {
   return memory;
 }
 
+static json::Value describeModel(ModuleOp module) {
+  auto model = module->getAttrOfType<DictionaryAttr>("nn.model");
+  auto text = [&](StringRef name) { return model ? string(model, name) : StringRef(); };
+  auto number = [&](StringRef name) { return model ? integer(model, name) : 0; };
+  json::Value config = nullptr;
+  if (llvm::Expected<json::Value> parsed = json::parse(text("config")))
+    config = std::move(*parsed);
+  else
+    llvm::consumeError(parsed.takeError());
+  return json::Object{{"family", text("family")},
+                      {"vocab", number("vocab")},
+                      {"max_positions", number("max_positions")},
+                      {"prefix", text("prefix")},
+                      {"config", std::move(config)}};
+}
+
+static json::Value describe(const CompileFlags &flags) {
+  std::optional<int64_t> separator = flags.documentSeparator;
+  return json::Object{{"micro_batch", flags.microBatch},
+                      {"seq", flags.seq},
+                      {"grad_accum", flags.gradAccum},
+                      {"precision", flags.precision},
+                      {"fp8_scaling", flags.float8Scaling},
+                      {"optimizer", flags.optimizer},
+                      {"recompute", flags.recompute},
+                      {"fuse", flags.fuse ? "on" : "off"},
+                      {"loss_chunk", flags.lossChunk},
+                      {"document_mask", separator ? "on" : "off"},
+                      {"document_separator", separator.value_or(-1)},
+                      {"mesh", "dp=1,tp=1,pp=1,cp=1"},
+                      {"zero", 0},
+                      {"target", flags.target},
+                      {"emulate", flags.emulate},
+                      {"cpu", flags.host.cpu},
+                      {"cpu_features", flags.host.features},
+                      {"init", flags.init}};
+}
+
+static json::Value describe(const MemoryByKind &memory) {
+  return json::Object{{"parameters", memory.parameters}, {"gradients", memory.gradients},
+                      {"optimizer", memory.optimizer},   {"activations", memory.activations},
+                      {"workspace", memory.workspace},   {"peak", memory.peak}};
+}
+
 std::string executableMetadata(ModuleOp module, const CompileFlags &flags) {
   DictionaryAttr plan = planOf(module);
-  auto model = module->getAttrOfType<DictionaryAttr>("nn.model");
-  auto modelString = [&](StringRef name) { return model ? string(model, name) : StringRef(); };
-  auto modelNumber = [&](StringRef name) { return model ? integer(model, name) : 0; };
   MemoryByKind memory = memoryByKind(module);
   int64_t tokens = flags.microBatch * flags.seq * flags.gradAccum;
   json::Array gradients;
   for (Attribute attribute : plan.getAs<ArrayAttr>("gradients"))
     gradients.push_back(describe(cast<DictionaryAttr>(attribute)));
-  json::Value config = nullptr;
-  if (llvm::Expected<json::Value> parsed = json::parse(modelString("config")))
-    config = std::move(*parsed);
-  else
-    llvm::consumeError(parsed.takeError());
-  int64_t parameters = memory.parameterCount;
-  std::optional<int64_t> separator = flags.documentSeparator;
   json::Object root{{"format", 1},
                     {"gradc", GRADC_VERSION},
-                    {"model", json::Object{{"family", modelString("family")},
-                                           {"vocab", modelNumber("vocab")},
-                                           {"max_positions", modelNumber("max_positions")},
-                                           {"prefix", modelString("prefix")},
-                                           {"config", std::move(config)}}},
-                    {"flags", json::Object{{"micro_batch", flags.microBatch},
-                                           {"seq", flags.seq},
-                                           {"grad_accum", flags.gradAccum},
-                                           {"precision", flags.precision},
-                                           {"fp8_scaling", flags.float8Scaling},
-                                           {"optimizer", flags.optimizer},
-                                           {"recompute", flags.recompute},
-                                           {"fuse", flags.fuse ? "on" : "off"},
-                                           {"loss_chunk", flags.lossChunk},
-                                           {"document_mask", separator ? "on" : "off"},
-                                           {"document_separator", separator.value_or(-1)},
-                                           {"mesh", "dp=1,tp=1,pp=1,cp=1"},
-                                           {"zero", 0},
-                                           {"target", flags.target},
-                                           {"emulate", flags.emulate},
-                                           {"cpu", flags.host.cpu},
-                                           {"cpu_features", flags.host.features},
-                                           {"init", flags.init}}},
-                    {"parameters", parameters},
+                    {"model", describeModel(module)},
+                    {"flags", describe(flags)},
+                    {"parameters", memory.parameterCount},
                     {"fingerprint", fingerprint(module, flags.optimizer)},
                     {"flops_per_token", integer(plan, "flops") / std::max<int64_t>(1, tokens)},
                     {"flops_per_step", integer(plan, "flops")},
@@ -195,12 +208,7 @@ std::string executableMetadata(ModuleOp module, const CompileFlags &flags) {
                     {"state_bytes", integer(plan, "state_bytes")},
                     {"arena_bytes", integer(plan, "arena_bytes")},
                     {"constant_bytes", integer(plan, "constant_bytes")},
-                    {"memory", json::Object{{"parameters", memory.parameters},
-                                            {"gradients", memory.gradients},
-                                            {"optimizer", memory.optimizer},
-                                            {"activations", memory.activations},
-                                            {"workspace", memory.workspace},
-                                            {"peak", memory.peak}}},
+                    {"memory", describe(memory)},
                     {"kernels", kernelUses(module)},
                     {"explain", explanations(module)},
                     {"state", stateSlots(module)},

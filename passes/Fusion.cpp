@@ -10,6 +10,8 @@
 
 #include "llvm/ADT/StringExtras.h"
 
+#include <queue>
+
 namespace gradc {
 #define GEN_PASS_DEF_FUSIONPASS
 #include "passes/Passes.h.inc"
@@ -140,41 +142,54 @@ private:
     return {};
   }
 
-  /// Whether a path leads from the cluster through some node outside it to `op`.
+  /// What stands for an op on paths: the first of its cluster, or itself.
+  Operation *nodeOf(Operation *op) const {
+    size_t own = clusterOf.lookup_or(op, noCluster);
+    if (own != noCluster)
+      op = clusters[own].ops.front();
+    return op;
+  }
+
+  /// Values that a node, all ops of a cluster or one op with its regions, reads.
+  void forEachOperand(Operation *node, function_ref<void(Value)> visit) const {
+    auto visitAll = [&](Operation *op) { llvm::for_each(op->getOperands(), visit); };
+    if (size_t own = clusterOf.lookup_or(node, noCluster); own != noCluster)
+      llvm::for_each(clusters[own].ops, visitAll);
+    else
+      node->walk(visitAll);
+  }
+
+  /// Whether a path leads from the cluster through some node outside it to `op`. Goes back from
+  /// `op`, on from the earliest node first: where there is a path, it is then met soon, however far
+  /// behind the cluster `op` stands.
   bool returnsTo(size_t index, Operation *op) {
-    int64_t first = position.lookup(clusters[index].ops.front());
-    SmallVector<Operation *> stack;
+    Operation *target = clusters[index].ops.front();
+    int64_t first = position.lookup(target);
+    using Entry = std::pair<int64_t, Operation *>;
+    std::priority_queue<Entry, std::vector<Entry>, std::greater<>> waiting;
     SmallPtrSet<Operation *, 32> seen;
-    auto push = [&](Operation *consumer) {
-      consumer->walk([&](Operation *inner) {
-        for (Value operand : inner->getOperands())
-          if (Operation *producer = operand.getDefiningOp();
-              producer && producer->getBlock() == &block && seen.insert(producer).second)
-            stack.push_back(producer);
-      });
+    auto push = [&](Value operand) {
+      Operation *producer = operand.getDefiningOp();
+      if (!producer || producer->getBlock() != &block)
+        return;
+      Operation *last = producer;
+      if (size_t own = clusterOf.lookup_or(producer, noCluster); own != noCluster)
+        last = clusters[own].ops.back();
+      // What ends before the cluster's first op cannot depend on it.
+      if (Operation *node = nodeOf(producer);
+          position.lookup(last) >= first && seen.insert(node).second)
+        waiting.push({position.lookup(node), node});
     };
-    // The op's own operands inside the cluster are direct edges, not a return.
     for (Value operand : op->getOperands())
-      if (Operation *producer = operand.getDefiningOp();
-          producer && producer->getBlock() == &block &&
-          clusterOf.lookup_or(producer, noCluster) != index && seen.insert(producer).second)
-        stack.push_back(producer);
-    while (!stack.empty()) {
-      Operation *current = stack.pop_back_val();
-      size_t own = clusterOf.lookup_or(current, noCluster);
-      if (own == index)
-        return true;
-      if (own == noCluster) {
-        // Nothing before the cluster's first op can depend on it.
-        if (position.lookup(current) > first)
-          push(current);
-        continue;
-      }
-      for (RowOpInterface member : clusters[own].ops)
-        if (position.lookup(member) > first)
-          push(member);
+      // The op's own operands inside the cluster are direct edges, not a return.
+      if (Operation *producer = operand.getDefiningOp(); producer && nodeOf(producer) != target)
+        push(operand);
+    while (!waiting.empty() && waiting.top().second != target) {
+      Operation *node = waiting.top().second;
+      waiting.pop();
+      forEachOperand(node, push);
     }
-    return false;
+    return !waiting.empty();
   }
 
   static size_t countMatrices(const Cluster &cluster, RowOpInterface joining) {

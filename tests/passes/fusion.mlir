@@ -51,3 +51,26 @@ func.func @other_columns_stay_apart(%x: tensor<6x8xf32>) -> (tensor<6x8xf32>, te
   %n = nn.neg %r : tensor<4x12xf32>
   return %e, %n : tensor<6x8xf32>, tensor<4x12xf32>
 }
+
+// The sum depends on the exponential by way of a cluster that began before it: the negation and the
+// first sum are one kernel, which reads the exponential's product.
+// CHECK-LABEL: func.func @an_earlier_cluster_stands_between(
+// CHECK: nn.fused
+// CHECK: nn.exp
+// CHECK-NEXT: nn.yield
+// CHECK: nn.fused
+// CHECK: nn.neg
+// CHECK-NEXT: nn.add
+// CHECK-NEXT: nn.yield
+// CHECK: nn.fused
+// CHECK: nn.add
+// CHECK-NEXT: nn.yield
+func.func @an_earlier_cluster_stands_between(%p: tensor<4x16xf32>, %q: tensor<4x32xf32>, %w: tensor<32x16xf32>, %v: tensor<16x32xf32>) -> (tensor<4x16xf32>, tensor<4x32xf32>) {
+  %n = nn.neg %p : tensor<4x16xf32>
+  %e = nn.exp %q : tensor<4x32xf32>
+  %m = nn.matmul %e, %w : tensor<4x32xf32>, tensor<32x16xf32> -> tensor<4x16xf32>
+  %s = nn.add %n, %m : tensor<4x16xf32>, tensor<4x16xf32>
+  %k = nn.matmul %n, %v : tensor<4x16xf32>, tensor<16x32xf32> -> tensor<4x32xf32>
+  %t = nn.add %e, %k : tensor<4x32xf32>, tensor<4x32xf32>
+  return %s, %t : tensor<4x16xf32>, tensor<4x32xf32>
+}
