@@ -32,25 +32,24 @@ llvm::Expected<std::unique_ptr<llvm::Module>> emulated(const std::string &text,
   return module;
 }
 
-llvm::Expected<std::unique_ptr<llvm::orc::LLJIT>> load(const std::string &text) {
+llvm::Expected<std::unique_ptr<llvm::orc::LLJIT>> load(std::unique_ptr<llvm::Module> module,
+                                                       std::unique_ptr<llvm::LLVMContext> context,
+                                                       std::vector<rt::emulator::Symbol> symbols) {
   llvm::InitializeNativeTarget();
   llvm::InitializeNativeTargetAsmPrinter();
-  auto context = std::make_unique<llvm::LLVMContext>();
-  auto module = emulated(text, *context);
-  if (!module)
-    return module.takeError();
   auto jit = llvm::orc::LLJITBuilder().create();
   if (!jit)
     return jit.takeError();
-  llvm::orc::SymbolMap symbols;
-  for (const rt::emulator::Symbol &symbol : rt::emulator::symbols())
-    symbols[(*jit)->mangleAndIntern(symbol.name)] = {
+  llvm::append_range(symbols, rt::emulator::symbols());
+  llvm::orc::SymbolMap addresses;
+  for (const rt::emulator::Symbol &symbol : symbols)
+    addresses[(*jit)->mangleAndIntern(symbol.name)] = {
         llvm::orc::ExecutorAddr::fromPtr(symbol.address), llvm::JITSymbolFlags::Exported};
   llvm::orc::JITDylib &library = (*jit)->getMainJITDylib();
-  if (llvm::Error error = library.define(llvm::orc::absoluteSymbols(std::move(symbols))))
+  if (llvm::Error error = library.define(llvm::orc::absoluteSymbols(std::move(addresses))))
     return error;
   if (llvm::Error error =
-          (*jit)->addIRModule(llvm::orc::ThreadSafeModule(std::move(*module), std::move(context))))
+          (*jit)->addIRModule(llvm::orc::ThreadSafeModule(std::move(module), std::move(context))))
     return error;
   return jit;
 }
@@ -63,17 +62,30 @@ std::string LoadedModule::refusal(const std::string &text) {
   return module ? "" : llvm::toString(module.takeError());
 }
 
-LoadedModule::LoadedModule(const std::string &text) {
-  auto loaded = load(text);
+LoadedModule::LoadedModule(std::unique_ptr<llvm::Module> module,
+                           std::unique_ptr<llvm::LLVMContext> context,
+                           const std::vector<rt::emulator::Symbol> &symbols) {
+  auto loaded = load(std::move(module), std::move(context), symbols);
   if (loaded)
     jit = std::move(*loaded);
   else
     ADD_FAILURE() << llvm::toString(loaded.takeError());
 }
 
+LoadedModule::LoadedModule(const std::string &text) {
+  auto context = std::make_unique<llvm::LLVMContext>();
+  auto module = emulated(text, *context);
+  if (module)
+    *this = LoadedModule(std::move(*module), std::move(context));
+  else
+    ADD_FAILURE() << llvm::toString(module.takeError());
+}
+
+LoadedModule::LoadedModule(LoadedModule &&) = default;
+LoadedModule &LoadedModule::operator=(LoadedModule &&) = default;
 LoadedModule::~LoadedModule() = default;
 
-const GradcEmulatedKernel *LoadedModule::kernel(const std::string &name) const {
+void *LoadedModule::symbol(const std::string &name) const {
   if (!jit)
     return nullptr;
   auto symbol = jit->lookup(name);
@@ -81,7 +93,7 @@ const GradcEmulatedKernel *LoadedModule::kernel(const std::string &name) const {
     ADD_FAILURE() << llvm::toString(symbol.takeError());
     return nullptr;
   }
-  return symbol->toPtr<const GradcEmulatedKernel *>();
+  return symbol->toPtr<void *>();
 }
 
 Launch::Launch(const LoadedModule &module, const std::string &name, int64_t blocks, int64_t threads)

@@ -3,29 +3,43 @@
 
 #include "codegen/cpu/Target.h"
 #include "runtime/emulator/Emulator.h"
+#include "runtime/emulator/Functions.h"
 
 #include <memory>
 #include <string>
 #include <vector>
 
+namespace llvm {
+class LLVMContext;
+class Module;
+} // namespace llvm
 namespace llvm::orc {
 class LLJIT;
 } // namespace llvm::orc
 
 namespace gradc {
 
-/// The body of a module: what is around it (triple, data layout) is added.
+/// Host code in this process. Fails the current test when something goes wrong.
 class LoadedModule {
 public:
-  /// An error's text instead of a module that cannot be emulated.
-  static std::string refusal(const std::string &text);
-
-  /// Fails the current test when something goes wrong.
+  /// Kernels for the emulator: the body of a module in NVPTX LLVM IR, without triple and data
+  /// layout.
   explicit LoadedModule(const std::string &text);
+  /// A module that has been retargeted, and what it calls beside the emulator.
+  LoadedModule(std::unique_ptr<llvm::Module> module, std::unique_ptr<llvm::LLVMContext> context,
+               const std::vector<rt::emulator::Symbol> &symbols = {});
+  LoadedModule(LoadedModule &&);
+  LoadedModule &operator=(LoadedModule &&);
   ~LoadedModule();
 
+  /// Why a body cannot be emulated; empty where it can.
+  static std::string refusal(const std::string &text);
+
   /// Null, failing the test, where there is none of the name.
-  const GradcEmulatedKernel *kernel(const std::string &name) const;
+  void *symbol(const std::string &name) const;
+  const GradcEmulatedKernel *kernel(const std::string &name) const {
+    return static_cast<const GradcEmulatedKernel *>(symbol(name));
+  }
 
 private:
   std::unique_ptr<llvm::orc::LLJIT> jit;
