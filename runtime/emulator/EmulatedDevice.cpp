@@ -36,7 +36,6 @@ Status EmulatedDevice::gemm(const GradcGemm &gemm, int64_t iteration) {
 
 } // namespace gradc::rt
 
-extern "C" const GradcDeviceKind gradc_emulated_device;
 const GradcDeviceKind gradc_emulated_device = {
     [](int threads) -> gradc::rt::Expected<std::unique_ptr<gradc::rt::CpuDevice>> {
       GRADC_ASSIGN_OR_RETURN(auto device, gradc::rt::EmulatedDevice::create(threads));

@@ -26,3 +26,5 @@ private:
 };
 
 } // namespace gradc::rt
+
+extern "C" const GradcDeviceKind gradc_emulated_device;

@@ -134,10 +134,11 @@ LoadedModule compile(Step &step) {
   if (llvm::Error error = codegen::gpu::addEmulatedKernels(
           step.module(), codegen::gpu::GpuTarget{80}, host, *object))
     ADD_FAILURE() << llvm::toString(std::move(error));
-  codegen::emitStepProgram(step.module(), "{}", *object);
+  codegen::emitStepProgram(step.module(), "{}", "gradc_emulated_device", *object);
   return LoadedModule(
       std::move(object), std::move(context),
-      {{"gradc_launch", reinterpret_cast<void *>(&gradc_launch)},
+      {{"gradc_emulated_device", const_cast<GradcDeviceKind *>(&gradc_emulated_device)},
+       {"gradc_launch", reinterpret_cast<void *>(&gradc_launch)},
        {"gradc_gemm", reinterpret_cast<void *>(&gradc_gemm)},
        {"gradc_begin_iteration", reinterpret_cast<void *>(&gradc_begin_iteration)}});
 }

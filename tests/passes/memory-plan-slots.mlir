@@ -3,7 +3,7 @@
 // Both operands of the sum die with it; it is written over the one whose slot it returns to.
 // CHECK: exec.program @train_step
 // CHECK: exec.launch @matmul
-// CHECK-NEXT: exec.launch @add{{[a-z_0-9]*}} {{.*}}[#exec.buffer<arena, {{[0-9]+}}>, #exec.buffer<state, [[M:[0-9]+]]>, #exec.buffer<state, [[M]]>]
+// CHECK-NEXT: exec.launch @add{{[a-z_0-9]*}} {{.*}}[#exec.buffer<arena, {{[0-9]+}}, bytes 64>, #exec.buffer<state, [[M:[0-9]+]], bytes 64>, #exec.buffer<state, [[M]], bytes 64>]
 // CHECK-NOT: exec.launch
 module {
   func.func @train_step(%x: tensor<4x4xf32> {nn.slot = {role = "input", name = "x"}},
