@@ -49,6 +49,7 @@ private:
   Failure import();
   Failure resume();
   Failure checkLossChunk() const;
+  bool writesProgram() const;
   Failure checkOutput() const;
   Failure runPasses(Phase phase);
   Failure runPhase(Phase phase, mlir::ModuleOp onto);

@@ -29,6 +29,11 @@ Failure closed(llvm::raw_fd_ostream &file, const std::string &path) {
 
 } // namespace
 
+/// Whether an object file or an executable comes of it.
+bool Compiler::writesProgram() const {
+  return request.emit == "exe" && (!request.to || *request.to >= Phase::codegen);
+}
+
 /// An output must not be the model itself, nor a device or pipe where an executable replaces it.
 Failure Compiler::checkOutput() const {
   namespace fs = llvm::sys::fs;
@@ -38,8 +43,7 @@ Failure Compiler::checkOutput() const {
     if (fs::equivalent(input, request.output))
       return {Exit::userError,
               "-o " + request.output + " is the model itself; choose another name"};
-  bool isProgram = request.emit == "exe" && (!request.to || *request.to >= Phase::codegen);
-  if (isProgram && fs::exists(request.output) && !fs::is_regular_file(request.output))
+  if (writesProgram() && fs::exists(request.output) && !fs::is_regular_file(request.output))
     return {Exit::userError, "-o " + request.output + " is no regular file; choose another name"};
   return {};
 }
@@ -47,16 +51,18 @@ Failure Compiler::checkOutput() const {
 Failure Compiler::compile() {
   if (Failure failure = checkOutput())
     return failure;
+  if (Failure failure = chooseBackend()) // before any work: --target may name none
+    return failure;
+  if (writesProgram() && request.target != "cpu" && !request.emulate)
+    return {Exit::userError, "--target " + request.target +
+                                 ": executables for GPUs are not in this version; add --emulate, "
+                                 "or --emit ptx or cubin"};
   if (Failure failure = plan())
     return failure;
   if (request.to && *request.to <= Phase::memoryPlan)
     return writeModule(request.output);
   if (request.emit != "exe")
     return timed(Phase::codegen, [&] { return emitCode(); });
-  if (request.target != "cpu" && !request.emulate)
-    return {Exit::userError, "--target " + request.target +
-                                 ": executables for GPUs are not in this version; add --emulate, "
-                                 "or --emit ptx or cubin"};
   return generate();
 }
 
