@@ -5,6 +5,7 @@ namespace gradc::rt::emulator {
 
 std::vector<Symbol> symbols() {
   return {
+      {"__truncsfbf2", reinterpret_cast<void *>(&__truncsfbf2)},
 #define GRADC_EMULATED(symbol, ...) {#symbol, reinterpret_cast<void *>(&symbol)},
 #include "runtime/emulator/Functions.def"
 #undef GRADC_EMULATED

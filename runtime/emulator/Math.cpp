@@ -99,6 +99,11 @@ I gradc_emulated_from_e5m2_pair(H numbers) {
   return I(pair(toF16(fromE5m2(uint8_t(numbers >> 8))), toF16(fromE5m2(uint8_t(numbers)))));
 }
 
+// Compilers call this to round to bf16 where the processor cannot; not every libgcc has it. The
+// result is in the low half of a vector register, as that of a function of f32 is. (One that is
+// declared to give a __bf16 is compiled to a call of itself.)
+F __truncsfbf2(F x) { return std::bit_cast<F>(uint32_t(toBf16(x))); }
+
 } // extern "C"
 
 } // namespace gradc::rt::emulator
