@@ -98,17 +98,17 @@ void emitMatmul(nn::MatmulOp op, Emission &to) {
 //--------------------------------------------------------------------------------===//
 
 KernelGeometry attentionGeometry(nn::AttentionOp op, ArrayRef<int64_t> strides) {
-  return {rowsOf(op.getQuery()), attentionForwardTaskCount(specOf(op, strides))};
+  return {rowsOf(op.getQuery()), attentionForwardTaskCount(codegen::specOf(op, strides))};
 }
 void emitAttention(nn::AttentionOp op, Emission &to) {
-  emitAttentionForward(to.module, to.name, specOf(op, to.strides), to.target);
+  emitAttentionForward(to.module, to.name, codegen::specOf(op, to.strides), to.target);
 }
 
 KernelGeometry attentionGradGeometry(nn::AttentionGradOp op, ArrayRef<int64_t> strides) {
-  return {rowsOf(op.getQuery()), attentionBackwardTaskCount(specOf(op, strides))};
+  return {rowsOf(op.getQuery()), attentionBackwardTaskCount(codegen::specOf(op, strides))};
 }
 void emitAttentionGrad(nn::AttentionGradOp op, Emission &to) {
-  emitAttentionBackward(to.module, to.name, specOf(op, to.strides), to.target);
+  emitAttentionBackward(to.module, to.name, codegen::specOf(op, to.strides), to.target);
 }
 
 //===-- rope, documents and embeddings

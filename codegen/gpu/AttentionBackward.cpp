@@ -182,6 +182,7 @@ private:
   /// Scores become P, dP becomes dS, not yet scaled.
   void weightsAndGradients(Bands &p, Bands &dS, Val statistics, bool careful) {
     Val scale = e.real(spec.scale * log2e);
+    Val hidden = e.real(-std::numeric_limits<float>::infinity());
     for (size_t n = 0; n < p[0].size(); ++n) {
       std::array<RowStatistics, 2> ofColumn;
       if (ofKeys()) {
@@ -193,8 +194,11 @@ private:
       }
       for (size_t band = 0; band < p.size(); ++band) {
         auto of = [&](int h, int c) { return ofKeys() ? ofColumn[c] : rows[2 * band + h]; };
-        p[band][n].map(
-            [&](Val x, int h, int c) { return e.exp2(e.fma(x, scale, of(h, c).offset)); });
+        p[band][n].map([&](Val x, int h, int c) {
+          Val weight = e.exp2(e.fma(x, scale, of(h, c).offset));
+          // What is hidden has no weight even where its query's lse is NaN.
+          return careful ? e.select(e.equal(x, hidden), e.real(0), weight) : weight;
+        });
         dS[band][n].map([&](Val x, int h, int c) {
           Val weight = p[band][n].c[2 * h + c], gradient = weight * (x - of(h, c).delta);
           return careful ? e.select(e.notZero(weight), gradient, e.real(0)) : gradient;

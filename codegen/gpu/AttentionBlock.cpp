@@ -40,8 +40,7 @@ void AttentionBlock::pipeline(Val count, int64_t stageBytes, const Variables &ca
     e.commitCopies();
     compute(i, current);
   });
-  e.waitCopies();
-  e.k.barrier();
+  e.waitCopies(); // where there is no tile
 }
 
 Val AttentionBlock::notFinite(const Bands &results, Val row) {
@@ -70,7 +69,10 @@ void AttentionBlock::attempt(ArrayRef<Bands *> results, Val row, const Variables
   }
   Val flags = e.of(e.k.shared(schedule.warps));
   Val again = anyInBlock(e, place, failed, flags, schedule.warps);
-  e.when(again, assigned, [&] { body(/*careful=*/true); });
+  e.when(again, assigned, [&] {
+    body(/*careful=*/true);
+    e.k.barrier();
+  });
 }
 
 Val AttentionBlock::rowProduct(const HeadMatrix &x, const HeadMatrix &y, Val row) {

@@ -33,7 +33,7 @@ public:
 
   /// Passes over `count` tiles: `fetch(i, bytes)` starts copying what belongs to tile i to a stage
   /// of shared memory, `compute(i, bytes)` finds it there and assigns `carried`. Copies that were
-  /// started before are waited for as well. In the end all threads are through.
+  /// started before are waited for as well.
   void pipeline(Val count, int64_t stageBytes, const Variables &carried,
                 llvm::function_ref<void(Val i, Val bytes)> fetch,
                 llvm::function_ref<void(Val i, Val bytes)> compute);
