@@ -2,30 +2,9 @@
 #include "codegen/cpu/Attention.h"
 #include "codegen/cpu/AttentionTiling.h"
 
-#include "llvm/Support/FormatVariadic.h"
-
 #include <algorithm>
 
 namespace gradc::codegen {
-
-AttentionSpec::Strides AttentionSpec::contiguous(int64_t seq, int64_t heads, int64_t headDim) {
-  return {seq * heads * headDim, heads * headDim, headDim};
-}
-
-std::string verify(const AttentionSpec &s) {
-  if (s.batch < 1 || s.seq < 1 || s.heads < 1 || s.kvHeads < 1 || s.headDim < 1 || s.window < 0)
-    return "attention: expected positive sizes and a window of 0 or more";
-  if (s.heads % s.kvHeads != 0)
-    return llvm::formatv("attention: {0} heads are not a multiple of {1} key heads", s.heads,
-                         s.kvHeads);
-  if (s.headDim > 1024)
-    return llvm::formatv("attention: head dimension {0} is above 1024", s.headDim);
-  if (s.dtype == row::Dtype::i32)
-    return "attention: expected elements of f32, bf16 or f16, got: i32";
-  if (!(s.dropout >= 0 && s.dropout < 1))
-    return llvm::formatv("attention: expected a dropout rate in [0, 1), got: {0}", s.dropout);
-  return "";
-}
 
 // --- how the work is split
 

@@ -98,61 +98,19 @@ void emitMatmul(nn::MatmulOp op, Emission &to) {
 //===-- attention
 //--------------------------------------------------------------------------------===//
 
-template <typename Op> AttentionSpec attentionSpec(Op op) {
-  AttentionSpec spec;
-  spec.dtype = nn::rowDtype(cast<RankedTensorType>(op.getQuery().getType()).getElementType());
-  spec.batch = op.getBatch();
-  spec.seq = rowsOf(op.getQuery()) / spec.batch;
-  spec.heads = op.getHeads();
-  spec.kvHeads = op.getKvHeads();
-  spec.headDim = columnsOf(op.getQuery()) / spec.heads;
-  spec.scale = op.getScale().convertToDouble();
-  spec.causal = op.getCausal();
-  spec.window = op.getWindow();
-  spec.documents = op.getFirstKey() != nullptr;
-  spec.dropout = op.getDropout().convertToDouble();
-  return spec;
-}
-
-AttentionSpec::Strides headStrides(const AttentionSpec &spec, Value matrix, int64_t rowStride) {
-  int64_t token = rowStride ? rowStride : columnsOf(matrix);
-  return {spec.seq * token, token, spec.headDim};
-}
-
-AttentionSpec specOf(nn::AttentionOp op, ArrayRef<int64_t> strides) {
-  AttentionSpec spec = attentionSpec(op);
-  spec.q = headStrides(spec, op.getQuery(), strides[0]);
-  spec.k = headStrides(spec, op.getKey(), strides[1]);
-  spec.v = headStrides(spec, op.getValue(), strides[2]);
-  spec.o = headStrides(spec, op.getResult(), strides[op->getNumOperands()]);
-  return spec;
-}
 KernelGeometry attentionGeometry(nn::AttentionOp op, ArrayRef<int64_t> strides, const CpuTarget &) {
-  return {rowsOf(op.getQuery()), attentionForwardTaskCount(specOf(op, strides))};
+  return {rowsOf(op.getQuery()), attentionForwardTaskCount(codegen::specOf(op, strides))};
 }
 void emitAttention(nn::AttentionOp op, Emission &to) {
-  emitAttentionForward(to.module, to.name, specOf(op, to.strides), to.target);
+  emitAttentionForward(to.module, to.name, codegen::specOf(op, to.strides), to.target);
 }
 
-AttentionSpec specOf(nn::AttentionGradOp op, ArrayRef<int64_t> strides) {
-  AttentionSpec spec = attentionSpec(op);
-  spec.q = headStrides(spec, op.getQuery(), strides[0]);
-  spec.k = headStrides(spec, op.getKey(), strides[1]);
-  spec.v = headStrides(spec, op.getValue(), strides[2]);
-  spec.o = headStrides(spec, op.getOutput(), strides[3]);
-  spec.dO = headStrides(spec, op.getGradient(), strides[5]);
-  size_t results = op->getNumOperands();
-  spec.dq = headStrides(spec, op.getQueryGradient(), strides[results]);
-  spec.dk = headStrides(spec, op.getKeyGradient(), strides[results + 1]);
-  spec.dv = headStrides(spec, op.getValueGradient(), strides[results + 2]);
-  return spec;
-}
 KernelGeometry attentionGradGeometry(nn::AttentionGradOp op, ArrayRef<int64_t> strides,
                                      const CpuTarget &) {
-  return {rowsOf(op.getQuery()), attentionBackwardTaskCount(specOf(op, strides))};
+  return {rowsOf(op.getQuery()), attentionBackwardTaskCount(codegen::specOf(op, strides))};
 }
 void emitAttentionGrad(nn::AttentionGradOp op, Emission &to) {
-  emitAttentionBackward(to.module, to.name, specOf(op, to.strides), to.target);
+  emitAttentionBackward(to.module, to.name, codegen::specOf(op, to.strides), to.target);
 }
 
 //===-- rope, documents and embeddings

@@ -11,6 +11,7 @@ namespace {
 
 constexpr unsigned globalSpace = 1, sharedSpace = 3; ///< address spaces of NVPTX
 constexpr int64_t allThreads = -1;                   ///< of a warp, a bit each
+constexpr StringLiteral dynamicName = "gradc_dynamic_shared", bytesName = "gradc.shared_bytes";
 
 } // namespace
 
@@ -51,6 +52,25 @@ Value BlockPrinter::shared(int64_t floats) {
                                        Attribute(), /*alignment=*/16, sharedSpace);
   b.setInsertionPointToStart(&function.getBody().front());
   return LLVM::AddressOfOp::create(b, loc, global);
+}
+
+Value BlockPrinter::dynamicShared(int64_t bytes) {
+  function->setAttr(bytesName, b.getI64IntegerAttr(bytes));
+  auto global = module.lookupSymbol<LLVM::GlobalOp>(dynamicName); // one for all kernels
+  OpBuilder::InsertionGuard guard(b);
+  if (!global) {
+    b.setInsertionPointToStart(module.getBody());
+    global = LLVM::GlobalOp::create(b, loc, LLVM::LLVMArrayType::get(b.getI8Type(), 0),
+                                    /*isConstant=*/false, LLVM::Linkage::External, dynamicName,
+                                    Attribute(), /*alignment=*/128, sharedSpace);
+  }
+  b.setInsertionPointToStart(&function.getBody().front());
+  return LLVM::AddressOfOp::create(b, loc, global);
+}
+
+int64_t sharedBytesOf(LLVM::LLVMFuncOp kernel) {
+  auto bytes = kernel->getAttrOfType<IntegerAttr>(bytesName);
+  return bytes ? bytes.getInt() : 0;
 }
 
 void BlockPrinter::barrier() { NVVM::BarrierOp::create(b, loc); }

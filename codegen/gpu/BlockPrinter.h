@@ -13,6 +13,9 @@
 
 namespace gradc::codegen::gpu {
 
+/// Bytes of dynamic shared memory that launches of a kernel must give it.
+int64_t sharedBytesOf(mlir::LLVM::LLVMFuncOp kernel);
+
 class BlockPrinter : public KernelPrinter {
 public:
   /// Begins the kernel `name`. `noAlias` says of each buffer whether nothing else that the kernel
@@ -31,6 +34,9 @@ public:
 
   /// Uninitialised memory of the block, aligned to 16 bytes.
   Value shared(int64_t floats);
+  /// `bytes` of memory whose size the launch gives (sharedBytesOf), aligned to 128 bytes; once a
+  /// kernel. More than the 48 KB that shared() may take.
+  Value dynamicShared(int64_t bytes);
 
   /// All threads of the block wait for one another; memory written before is seen after.
   void barrier();

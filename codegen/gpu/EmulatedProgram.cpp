@@ -1,6 +1,7 @@
 // A program's kernels: to NVPTX, to the host, with a descriptor each.
 #include "codegen/gpu/EmulatedProgram.h"
 
+#include "codegen/gpu/BlockPrinter.h"
 #include "codegen/gpu/Emulate.h"
 #include "codegen/gpu/KernelFamilies.h"
 #include "codegen/gpu/Ptx.h"
@@ -26,14 +27,14 @@ int64_t inputsOf(exec::KernelOp kernel) {
 }
 
 /// The fields of a GradcGpuKernel, all of them 64 bits wide.
-llvm::Constant *describe(exec::KernelOp kernel, int64_t threads, llvm::Constant *emulated) {
+llvm::Constant *describe(exec::KernelOp kernel, int64_t threads, int64_t sharedBytes,
+                         llvm::Constant *emulated) {
   llvm::LLVMContext &context = emulated->getContext();
   auto number = [&](int64_t value) {
     return llvm::ConstantInt::getSigned(llvm::Type::getInt64Ty(context), value);
   };
-  constexpr int64_t dynamicSharedBytes = 0;
   return llvm::ConstantStruct::getAnon(
-      {number(threads), number(dynamicSharedBytes), number(inputsOf(kernel)), emulated});
+      {number(threads), number(sharedBytes), number(inputsOf(kernel)), emulated});
 }
 
 } // namespace
@@ -43,10 +44,12 @@ llvm::Error addEmulatedKernels(ModuleOp program, const GpuTarget &target, const 
   auto printed = emitKernels(program, target);
   if (failed(printed))
     return llvm::createStringError("GPU kernels cannot be emitted");
+  llvm::StringMap<int64_t> threads, sharedBytes;
+  for (auto kernel : (*printed)->getOps<LLVM::LLVMFuncOp>())
+    sharedBytes[kernel.getSymName()] = sharedBytesOf(kernel);
   auto kernels = lowerToNvptxIr(**printed, target, object.getContext());
   if (!kernels)
     return kernels.takeError();
-  llvm::StringMap<int64_t> threads;
   for (const llvm::Function &function : **kernels)
     threads[function.getName()] = declaredThreads(function);
   if (llvm::Error error = emulateKernels(**kernels, host))
@@ -58,7 +61,8 @@ llvm::Error addEmulatedKernels(ModuleOp program, const GpuTarget &target, const 
   for (auto kernel : program.getOps<exec::KernelOp>()) {
     StringRef name = kernel.getSymName();
     llvm::GlobalVariable *emulated = object.getNamedGlobal((name + ".emulated").str());
-    llvm::Constant *value = describe(kernel, threads.lookup(name), emulated);
+    llvm::Constant *value =
+        describe(kernel, threads.lookup(name), sharedBytes.lookup(name), emulated);
     new llvm::GlobalVariable(object, value->getType(), /*isConstant=*/true,
                              llvm::GlobalValue::InternalLinkage, value, name);
   }

@@ -1,6 +1,7 @@
 // The kernels that the GPU target can make.
 #include "codegen/gpu/KernelFamilies.h"
 
+#include "codegen/gpu/Attention.h"
 #include "codegen/gpu/Documents.h"
 #include "codegen/gpu/Embedding.h"
 #include "codegen/gpu/Ptx.h"
@@ -49,6 +50,22 @@ void emitSquareSums(nn::SquareSumsOp, Emission &to) {
   emitChunkSquareSums(to.module, to.name, to.target);
 }
 
+KernelGeometry attentionGeometry(nn::AttentionOp op, ArrayRef<int64_t> strides) {
+  return {rowsOf(op.getQuery()), attentionForwardBlocks(specOf(op, strides))};
+}
+void emitAttention(nn::AttentionOp op, Emission &to) {
+  emitAttentionForward(to.module, to.name, specOf(op, to.strides), to.target);
+}
+KernelGeometry attentionGradGeometry(nn::AttentionGradOp op, ArrayRef<int64_t> strides) {
+  return {rowsOf(op.getQuery()), attentionBackwardBlocks(specOf(op, strides))};
+}
+void emitAttentionGrad(nn::AttentionGradOp op, Emission &to) {
+  emitAttentionBackward(to.module, to.name, specOf(op, to.strides), to.target);
+}
+template <typename Op> std::string attentionLimits(Operation *op, ArrayRef<int64_t> strides) {
+  return verifyForGpu(specOf(cast<Op>(op), strides));
+}
+
 KernelGeometry ropeGeometry(nn::RopeOp op, ArrayRef<int64_t> strides) {
   int64_t tokens = rowsOf(op.getInput());
   return {tokens, taskCount(specOf(op, strides), tokens)};
@@ -82,23 +99,28 @@ struct KernelFamily {
   llvm::StringRef opName;
   KernelGeometry (*geometry)(Operation *op, ArrayRef<int64_t> strides);
   void (*emit)(Operation *op, Emission &to);
+  /// What the family cannot make of the op; empty where it can. Null: it makes all.
+  std::string (*limits)(Operation *op, ArrayRef<int64_t> strides);
 };
 
 template <typename Op, KernelGeometry (*geometryOf)(Op, ArrayRef<int64_t>),
           void (*emitOp)(Op, Emission &)>
-KernelFamily family() {
+KernelFamily family(std::string (*limits)(Operation *, ArrayRef<int64_t>) = nullptr) {
   return {
       Op::getOperationName(),
       [](Operation *op, ArrayRef<int64_t> strides) { return geometryOf(cast<Op>(op), strides); },
-      [](Operation *op, Emission &to) { emitOp(cast<Op>(op), to); }};
+      [](Operation *op, Emission &to) { emitOp(cast<Op>(op), to); }, limits};
 }
 
-llvm::FailureOr<const KernelFamily *> findFamily(Operation *op) {
+llvm::FailureOr<const KernelFamily *> findFamily(Operation *op, ArrayRef<int64_t> strides) {
   static const KernelFamily families[] = {
       family<nn::FusedOp, fusedGeometry, emitFused>(),
       family<nn::FoldRowsOp, foldRowsGeometry, emitFoldRowsOp>(),
       family<nn::SumOp, sumGeometry, emitSum>(),
       family<nn::SquareSumsOp, squareSumsGeometry, emitSquareSums>(),
+      family<nn::AttentionOp, attentionGeometry, emitAttention>(attentionLimits<nn::AttentionOp>),
+      family<nn::AttentionGradOp, attentionGradGeometry, emitAttentionGrad>(
+          attentionLimits<nn::AttentionGradOp>),
       family<nn::RopeOp, ropeGeometry, emitRopeOp>(),
       family<nn::DocumentsOp, documentsGeometry, emitDocumentsOp>(),
       family<nn::EmbeddingOp, embeddingGeometry, emitEmbeddingOp>(),
@@ -109,6 +131,8 @@ llvm::FailureOr<const KernelFamily *> findFamily(Operation *op) {
   });
   if (found == std::end(families))
     return op->emitOpError("expected an op that the GPU target has a kernel for");
+  if (std::string limits = found->limits ? found->limits(op, strides) : ""; !limits.empty())
+    return op->emitOpError(limits);
   return found;
 }
 
@@ -116,7 +140,7 @@ llvm::FailureOr<const KernelFamily *> findFamily(Operation *op) {
 
 llvm::FailureOr<KernelGeometry> GpuKernels::geometry(Operation *op,
                                                      ArrayRef<int64_t> rowStrides) const {
-  auto family = findFamily(op);
+  auto family = findFamily(op, rowStrides);
   if (failed(family))
     return failure();
   return (*family)->geometry(op, rowStrides);
@@ -127,7 +151,7 @@ llvm::FailureOr<OwningOpRef<ModuleOp>> emitKernels(ModuleOp module, const GpuTar
   OwningOpRef<ModuleOp> kernels = ModuleOp::create(module.getLoc());
   for (auto kernel : module.getOps<exec::KernelOp>()) {
     Operation *op = &kernel.getBody().front().front();
-    auto family = findFamily(op);
+    auto family = findFamily(op, kernel.getRowStrides());
     if (failed(family))
       return failure();
     Emission to{*kernels, kernel.getSymName(), target, kernel.getRowStrides()};

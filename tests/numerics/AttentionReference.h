@@ -1,7 +1,7 @@
 // Attention in f64 by plain loops, on strided f32 buffers, for tests.
 #pragma once
 
-#include "codegen/cpu/Attention.h"
+#include "codegen/kernels/AttentionSpec.h"
 
 #include <vector>
 

@@ -2,6 +2,7 @@
 #include "tests/numerics/EmulatedKernels.h"
 
 #include "codegen/cpu/Target.h"
+#include "codegen/gpu/BlockPrinter.h"
 #include "codegen/gpu/Emulate.h"
 #include "codegen/gpu/Ptx.h"
 #include "runtime/emulator/Functions.h"
@@ -52,8 +53,10 @@ EmulatedKernels::EmulatedKernels(GpuModule &module, const GpuTarget &target) {
   EXPECT_TRUE(mlir::succeeded(mlir::verify(module.get())));
   for (auto kernel : module.get().getOps<mlir::LLVM::LLVMFuncOp>())
     if (auto required = kernel->getAttrOfType<mlir::DenseI32ArrayAttr>(
-            mlir::NVVM::NVVMDialect::getReqntidAttrName()))
+            mlir::NVVM::NVVMDialect::getReqntidAttrName())) {
       threads[kernel.getSymName().str()] = required[0];
+      sharedBytes[kernel.getSymName().str()] = sharedBytesOf(kernel);
+    }
   auto loaded = load(module.get(), target);
   if (loaded)
     jit = std::move(*loaded);
@@ -63,21 +66,25 @@ EmulatedKernels::EmulatedKernels(GpuModule &module, const GpuTarget &target) {
 
 EmulatedKernels::~EmulatedKernels() = default;
 
-void EmulatedKernels::run(const std::string &kernel, const std::vector<rt::EmulatedBuffer> &buffers,
-                          int64_t extent, int64_t tasks, rt::WarpOrder order) const {
+rt::Status EmulatedKernels::launch(const std::string &kernel,
+                                   const std::vector<rt::EmulatedBuffer> &buffers, int64_t extent,
+                                   int64_t tasks, rt::WarpOrder order) const {
   auto symbol = jit->lookup(kernel);
-  if (!symbol) {
-    ADD_FAILURE() << llvm::toString(symbol.takeError());
-    return;
-  }
+  if (!symbol)
+    return rt::Status::defect(llvm::toString(symbol.takeError()));
   rt::EmulatedLaunch launch{kernel.c_str(),
                             symbol->toPtr<const GradcEmulatedKernel *>(),
                             threads.at(kernel),
-                            /*dynamicSharedBytes=*/0,
+                            sharedBytes.at(kernel),
                             tasks,
                             extent,
                             buffers};
-  rt::Status status = rt::Emulator(order).run(launch);
+  return rt::Emulator(order).run(launch);
+}
+
+void EmulatedKernels::run(const std::string &kernel, const std::vector<rt::EmulatedBuffer> &buffers,
+                          int64_t extent, int64_t tasks, rt::WarpOrder order) const {
+  rt::Status status = launch(kernel, buffers, extent, tasks, order);
   EXPECT_TRUE(status.ok()) << status.message();
 }
 

@@ -25,13 +25,16 @@ public:
 
   explicit operator bool() const { return jit != nullptr; }
 
+  /// Runs `tasks` blocks of a kernel, and says what the emulator found.
+  rt::Status launch(const std::string &kernel, const std::vector<rt::EmulatedBuffer> &buffers,
+                    int64_t extent, int64_t tasks, rt::WarpOrder order) const;
   /// Runs `tasks` blocks of a kernel; what the emulator finds fails the test.
   void run(const std::string &kernel, const std::vector<rt::EmulatedBuffer> &buffers,
            int64_t extent, int64_t tasks, rt::WarpOrder order = rt::WarpOrder::alternating) const;
 
 private:
   std::unique_ptr<llvm::orc::LLJIT> jit;
-  std::map<std::string, int64_t> threads; ///< of a block, by kernel
+  std::map<std::string, int64_t> threads, sharedBytes; ///< of a block, by kernel
 };
 
 } // namespace gradc::codegen::gpu

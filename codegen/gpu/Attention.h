@@ -1,0 +1,46 @@
+// Attention on GPUs: the buffers and the meaning are those of codegen/cpu/Attention.h. Forward: a
+// block owns a tile of one head's queries and passes over the keys that they see. Backward: one
+// launch, whose first blocks own keys (dk, dv) and whose others own queries (dq); each computes
+// what it needs of the scores and of rowsum(dO * O) itself, so that no block waits for another and
+// the order of all sums is fixed. docs/design/gpu.md has the design.
+//
+// Elements of bf16 and f16 are multiplied by matrix instructions and summed in f32; weights are
+// rounded to the elements' dtype before they are multiplied. f32 is f32 throughout.
+#pragma once
+
+#include "codegen/gpu/GpuTarget.h"
+#include "codegen/kernels/AttentionSpec.h"
+
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/IR/BuiltinOps.h"
+
+namespace gradc::codegen::gpu {
+
+/// Empty when kernels for GPUs can be emitted, else what is wrong with the spec. Refused: head
+/// dimensions that are not multiples of 16 or above 128, strides that are no multiples of 16 bytes,
+/// scales that are not above 0, and dropout.
+std::string verifyForGpu(const AttentionSpec &spec);
+
+/// How a block goes about its part.
+struct AttentionSchedule {
+  int64_t warps = 4;
+  int64_t bands = 1;  ///< of 16 rows, that a warp owns
+  int64_t tile = 32;  ///< rows of the other side that are in shared memory at a time
+  int64_t chunk = 16; ///< of them that are in registers at a time; forward: all
+  int64_t threads() const { return warps * warpThreads; }
+  int64_t rows() const { return warps * bands * 16; } ///< that a block owns
+};
+AttentionSchedule forwardSchedule(const AttentionSpec &spec);
+AttentionSchedule keySchedule(const AttentionSpec &spec);   ///< backward, blocks that own keys
+AttentionSchedule querySchedule(const AttentionSpec &spec); ///< backward, blocks that own queries
+
+int64_t attentionForwardBlocks(const AttentionSpec &spec);
+int64_t attentionBackwardBlocks(const AttentionSpec &spec);
+
+/// The spec verifies for GPUs. sharedBytesOf the kernel are dynamic.
+mlir::LLVM::LLVMFuncOp emitAttentionForward(mlir::ModuleOp module, llvm::StringRef name,
+                                            const AttentionSpec &spec, const GpuTarget &target);
+mlir::LLVM::LLVMFuncOp emitAttentionBackward(mlir::ModuleOp module, llvm::StringRef name,
+                                             const AttentionSpec &spec, const GpuTarget &target);
+
+} // namespace gradc::codegen::gpu

@@ -1,0 +1,107 @@
+// See AttentionBlock.h.
+#include "codegen/gpu/AttentionBlock.h"
+
+using namespace mlir;
+using gradc::row::Dtype;
+
+namespace gradc::codegen::gpu {
+
+AttentionBlock::AttentionBlock(BlockPrinter &printer, const AttentionSpec &spec,
+                               const AttentionSchedule &schedule, Val sharedMemory, Val firstKeys)
+    : e(printer), place(e), mask(e, place, spec, firstKeys), layout{spec.headDim, spec.dtype},
+      copy(e, place, layout, schedule.threads()), memory(e.of(sharedMemory.v)),
+      warpRow(place.warp * (schedule.bands * bandRows)), spec(spec), schedule(schedule) {}
+
+HeadMatrix AttentionBlock::matrix(Val buffer, const AttentionSpec::Strides &strides, Val batch,
+                                  Val head) {
+  Val elements = e.widen(batch) * strides.batch + e.widen(head) * strides.head;
+  return {e.at(buffer, elements * layout.elementBytes()), strides.token * layout.elementBytes(),
+          spec.seq};
+}
+
+Val AttentionBlock::rowsOfHead(Val buffer, Val batch, Val head) {
+  constexpr int64_t bytes = 4;
+  return e.at(buffer, e.widen(batch * spec.heads + head) * (spec.seq * bytes));
+}
+
+void AttentionBlock::pipeline(Val count, int64_t stageBytes, const Variables &carried,
+                              function_ref<void(Val i, Val bytes)> fetch,
+                              function_ref<void(Val i, Val bytes)> compute) {
+  Val none = e.number(0);
+  e.when(e.less(none, count), {}, [&] { fetch(none, none); });
+  e.commitCopies();
+  e.loop(none, count, carried, [&](Val i) {
+    Val current = (i & 1) * stageBytes, other = e.number(stageBytes) - current;
+    // One barrier a tile: what was copied is there for all, and all are through with the other
+    // stage.
+    e.waitCopies();
+    e.k.barrier();
+    e.when(e.less(i + 1, count), {}, [&] { fetch(i + 1, other); });
+    e.commitCopies();
+    compute(i, current);
+  });
+  e.waitCopies(); // where there is no tile
+}
+
+Val AttentionBlock::notFinite(const Bands &results, Val row) {
+  Val found = e.truth(false), zero = e.real(0);
+  for (size_t band = 0; band < results.size(); ++band) {
+    std::array<Val, 2> sums{zero, zero}; // of zeros: NaN where one factor was not finite
+    for (const FragmentC &fragment : results[band])
+      for (int i = 0; i < 4; ++i)
+        sums[i / 2] = e.fma(fragment.c[i], zero, sums[i / 2]);
+    for (int64_t h = 0; h < 2; ++h) {
+      Val at = row + place.quad + (static_cast<int64_t>(band) * bandRows + 8 * h);
+      found = found | (e.isNan(sums[h]) & e.less(at, spec.seq));
+    }
+  }
+  return found;
+}
+
+void AttentionBlock::attempt(ArrayRef<Bands *> results, Val row, const Variables &others,
+                             function_ref<void(bool careful)> body) {
+  body(/*careful=*/false);
+  Variables assigned = others;
+  Val failed = e.truth(false);
+  for (Bands *sums : results) {
+    llvm::append_range(assigned, variablesOf(*sums));
+    failed = failed | notFinite(*sums, row);
+  }
+  Val flags = e.of(e.k.shared(schedule.warps));
+  Val again = anyInBlock(e, place, failed, flags, schedule.warps);
+  e.when(again, assigned, [&] {
+    body(/*careful=*/true);
+    e.k.barrier();
+  });
+}
+
+Val AttentionBlock::rowProduct(const HeadMatrix &x, const HeadMatrix &y, Val row) {
+  Val sum = e.real(0), inside = e.widen(e.minimum(row, e.number(spec.seq - 1)));
+  Val ofX = e.at(x.base, inside * x.rowBytes), ofY = e.at(y.base, inside * y.rowBytes);
+  constexpr int64_t members = 4, words = 4;
+  for (int64_t first = 0; first < layout.units(); first += members) {
+    Val unit = place.member + first;
+    auto add = [&] {
+      Val offset = e.widen(unit * TileLayout::unitBytes);
+      Val left = e.loadVector(words, e.i32(), e.at(ofX, offset));
+      Val right = e.loadVector(words, e.i32(), e.at(ofY, offset));
+      for (int64_t i = 0; i < words; ++i) {
+        Val l = e.element(left, i), r = e.element(right, i);
+        if (!spec.narrow()) {
+          sum = e.fma(e.bits(l, e.f32()), e.bits(r, e.f32()), sum);
+          continue;
+        }
+        auto [l0, l1] = e.unpack(spec.dtype, l);
+        auto [r0, r1] = e.unpack(spec.dtype, r);
+        sum = e.fma(l1, r1, e.fma(l0, r0, sum));
+      }
+    };
+    if (first + members <= layout.units())
+      add();
+    else
+      e.when(e.less(unit, layout.units()), {&sum}, add);
+  }
+  return e.quadSum(sum);
+}
+
+} // namespace gradc::codegen::gpu

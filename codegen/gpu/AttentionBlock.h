@@ -1,0 +1,57 @@
+// What attention's blocks have in common, forward and backward: where their operands lie, and the
+// pipeline that brings the other side's tiles while one is computed with.
+#pragma once
+
+#include "codegen/gpu/AttentionMask.h"
+#include "codegen/gpu/Products.h"
+
+namespace gradc::codegen::gpu {
+
+class AttentionBlock {
+public:
+  /// `firstKeys` as for AttentionMask.
+  AttentionBlock(BlockPrinter &printer, const AttentionSpec &spec,
+                 const AttentionSchedule &schedule, Val sharedMemory, Val firstKeys);
+
+  static constexpr double log2e = 1.4426950408889634, ln2 = 0.6931471805599453;
+
+  Emit e;
+  Place place;
+  AttentionMask mask;
+  TileLayout layout;
+  TileCopy copy;
+  Val memory;
+  Val warpRow; ///< of the block's rows, the warp's first
+
+  /// One head of a buffer.
+  HeadMatrix matrix(Val buffer, const AttentionSpec::Strides &strides, Val batch, Val head);
+  /// f32 of one head of [batch, heads, seq].
+  Val rowsOfHead(Val buffer, Val batch, Val head);
+
+  SharedTile tile(Val bytes) { return {e, place, layout, e.at(memory, bytes)}; }
+  SharedTile tile(int64_t bytes) { return {e, place, layout, e.at(memory, bytes)}; }
+
+  /// Passes over `count` tiles: `fetch(i, bytes)` starts copying what belongs to tile i to a stage
+  /// of shared memory, `compute(i, bytes)` finds it there and assigns `carried`. Copies that were
+  /// started before are waited for as well.
+  void pipeline(Val count, int64_t stageBytes, const Variables &carried,
+                llvm::function_ref<void(Val i, Val bytes)> fetch,
+                llvm::function_ref<void(Val i, Val bytes)> compute);
+
+  /// Runs `body(careful)`, which assigns `results` and `others`: first not carefully and, where a
+  /// result of a row below the sequence's end (the warp's first is `row`) is then not finite,
+  /// carefully.
+  void attempt(llvm::ArrayRef<Bands *> results, Val row, const Variables &others,
+               llvm::function_ref<void(bool careful)> body);
+
+  /// rowsum(x * y) of a row of two matrices, for the four threads of a quad together.
+  Val rowProduct(const HeadMatrix &x, const HeadMatrix &y, Val row);
+
+private:
+  Val notFinite(const Bands &results, Val row);
+
+  const AttentionSpec &spec;
+  AttentionSchedule schedule;
+};
+
+} // namespace gradc::codegen::gpu

@@ -1,0 +1,74 @@
+// Attention's sizes on GPUs: what can be emitted, and how work is cut into blocks.
+#include "codegen/gpu/Attention.h"
+
+#include "codegen/gpu/Tiles.h"
+
+#include "llvm/Support/FormatVariadic.h"
+
+namespace gradc::codegen::gpu {
+
+namespace {
+
+int64_t ceilDivide(int64_t x, int64_t y) { return (x + y - 1) / y; }
+
+} // namespace
+
+std::string verifyForGpu(const AttentionSpec &s) {
+  if (std::string wrong = verify(s); !wrong.empty())
+    return wrong;
+  if (s.headDim % 16 != 0 || s.headDim > 128)
+    return llvm::formatv("attention on a GPU: expected a head dimension of 16, 32, … 128, got: {0}",
+                         s.headDim);
+  if (!(s.scale > 0))
+    return llvm::formatv("attention on a GPU: expected a scale above 0, got: {0}", s.scale);
+  if (s.dropout > 0)
+    return llvm::formatv("attention on a GPU: dropout is not supported, got a rate of {0}; "
+                         "compile with an attention dropout of 0 or for --target cpu",
+                         s.dropout);
+  int64_t unit = TileLayout::unitBytes / row::byteSize(s.dtype);
+  for (const AttentionSpec::Strides *x : {&s.q, &s.k, &s.v, &s.o, &s.dO, &s.dq, &s.dk, &s.dv})
+    if (x->batch % unit != 0 || x->token % unit != 0 || x->head % unit != 0)
+      return llvm::formatv("attention on a GPU: expected strides that are multiples of {0} "
+                           "elements, got: {1}, {2}, {3}",
+                           unit, x->batch, x->token, x->head);
+  return "";
+}
+
+// The tables were swept with ptxas: the largest tiles without spills on sm_80 and sm_90. Bands come
+// first: a tile is read from shared memory once for all bands of a warp.
+
+AttentionSchedule forwardSchedule(const AttentionSpec &s) {
+  if (!s.narrow())
+    return {.bands = 1, .tile = 32, .chunk = 32};
+  if (s.headDim <= 64)
+    return {.bands = 2, .tile = 64, .chunk = 64};
+  return {.bands = 1, .tile = 64, .chunk = 64};
+}
+
+AttentionSchedule keySchedule(const AttentionSpec &s) {
+  if (!s.narrow())
+    return {.bands = 1, .tile = 16, .chunk = 16};
+  if (s.headDim <= 64)
+    return {.bands = 2, .tile = 32, .chunk = 16};
+  return {.bands = 1, .tile = 32, .chunk = 16};
+}
+
+AttentionSchedule querySchedule(const AttentionSpec &s) {
+  if (!s.narrow())
+    return {.bands = 1, .tile = 16, .chunk = 16};
+  if (s.headDim <= 64)
+    return {.bands = 2, .tile = 32, .chunk = 32};
+  return {.bands = 1, .tile = 32, .chunk = 32};
+}
+
+int64_t attentionForwardBlocks(const AttentionSpec &s) {
+  return s.batch * s.heads * ceilDivide(s.seq, forwardSchedule(s).rows());
+}
+
+int64_t attentionBackwardBlocks(const AttentionSpec &s) {
+  int64_t ofKeys = s.kvHeads * ceilDivide(s.seq, keySchedule(s).rows());
+  int64_t ofQueries = s.heads * ceilDivide(s.seq, querySchedule(s).rows());
+  return s.batch * (ofKeys + ofQueries);
+}
+
+} // namespace gradc::codegen::gpu

@@ -1,0 +1,141 @@
+// See Tiles.h.
+#include "codegen/gpu/Tiles.h"
+
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+
+using namespace mlir;
+using gradc::row::Dtype;
+
+namespace gradc::codegen::gpu {
+
+namespace {
+
+constexpr int64_t period = 8; ///< rows after which the swizzle repeats
+
+} // namespace
+
+SharedTile::SharedTile(Emit &e, const Place &place, const TileLayout &layout, Val base)
+    : layout(layout), e(&e), place(&place), base(base) {
+  // ldmatrix takes the rows of four matrices of 8 x 8 from 32 lanes: first two below one another
+  // and then their right neighbours, or the other way round.
+  Val low = place.lane & 7;
+  auto offset = [&](Val row, Val unit) {
+    Val place = layout.swizzled() ? unit ^ low : unit;
+    return row * layout.pitch() + place * TileLayout::unitBytes;
+  };
+  alongRows = offset(place.lane & 15, place.lane >> 4);
+  alongColumns = offset((place.lane >> 4) * 8 + low, (place.lane >> 3) & 1);
+}
+
+SharedTile SharedTile::from(Val rows) const {
+  return SharedTile(*e, *place, layout, e->at(base, rows * layout.pitch()));
+}
+
+Val SharedTile::unit(Val row, Val unit) const {
+  Val swizzledUnit = layout.swizzled() ? unit ^ (row & (period - 1)) : unit;
+  return e->at(base, row * layout.pitch() + swizzledUnit * TileLayout::unitBytes);
+}
+
+Val SharedTile::element(Val row, Val low, int64_t column) const {
+  int64_t unit = column / layout.unitElements();
+  int64_t within = column % layout.unitElements() * layout.elementBytes();
+  Val address = e->at(base, row * layout.pitch());
+  if (!layout.swizzled())
+    return e->at(address, unit * TileLayout::unitBytes + within);
+  Val exchanged = (low ^ (unit % period)) * TileLayout::unitBytes;
+  return e->at(e->at(address, exchanged), unit / period * period * TileLayout::unitBytes + within);
+}
+
+Val SharedTile::laneAddress(Val laneOffset, int64_t row, int64_t column) const {
+  int64_t unit = column / layout.unitElements();
+  int64_t rowOffset = row * layout.pitch();
+  if (!layout.swizzled())
+    return e->at(e->at(base, laneOffset), rowOffset + unit * TileLayout::unitBytes);
+  Val exchanged = laneOffset ^ (unit % period * TileLayout::unitBytes);
+  return e->at(e->at(base, exchanged), rowOffset + unit / period * period * TileLayout::unitBytes);
+}
+
+std::array<Val, 4> SharedTile::loadMatrices(Val address, bool transposed) const {
+  OpBuilder &b = e->builder();
+  auto type = LLVM::LLVMStructType::getLiteral(b.getContext(), SmallVector<Type>(4, e->i32()));
+  auto shape = NVVM::LdStMatrixShapeAttr::get(b.getContext(), 8, 8);
+  Value all = NVVM::LdMatrixOp::create(b, e->location(), type, address.v, 4u,
+                                       transposed ? NVVM::MMALayout::col : NVVM::MMALayout::row,
+                                       shape, NVVM::LdStMatrixEltType::B16);
+  std::array<Val, 4> result;
+  for (int64_t i = 0; i < 4; ++i)
+    result[i] = e->of(LLVM::ExtractValueOp::create(b, e->location(), all, i));
+  return result;
+}
+
+FragmentA SharedTile::loadA(int64_t row, int64_t column) const {
+  return {loadMatrices(laneAddress(alongRows, row, column), false)};
+}
+std::array<FragmentB, 2> SharedTile::loadB(int64_t row, int64_t column) const {
+  auto r = loadMatrices(laneAddress(alongColumns, row, column), false);
+  return {FragmentB{{r[0], r[1]}}, FragmentB{{r[2], r[3]}}};
+}
+std::array<FragmentB, 2> SharedTile::loadTransposedB(int64_t row, int64_t column) const {
+  auto r = loadMatrices(laneAddress(alongRows, row, column), true);
+  return {FragmentB{{r[0], r[1]}}, FragmentB{{r[2], r[3]}}};
+}
+
+void SharedTile::storeBand(Val row, const std::vector<FragmentC> &band) const {
+  bool narrow = layout.dtype != Dtype::f32;
+  for (auto [n, fragment] : llvm::enumerate(band))
+    for (int64_t h = 0; h < 2; ++h) {
+      int64_t column = static_cast<int64_t>(n) * fragmentColumns;
+      Val low = fragment.c[2 * h], high = fragment.c[2 * h + 1];
+      Val at = row + place->quad + h * period;
+      if (narrow) {
+        Val to = e->at(element(at, place->quad, column), place->member * 4);
+        e->store(e->pack(layout.dtype, low, high), to, 4);
+        continue;
+      }
+      // Eight columns are two units: members 0 and 1 are in the first.
+      Val unitOf = (place->member >> 1) + column / layout.unitElements();
+      Val to = e->at(unit(at, unitOf), (place->member & 1) * 8);
+      e->store(low, to, 4);
+      e->store(high, e->at(to, 4), 4);
+    }
+}
+
+void TileCopy::forUnits(int64_t rows, function_ref<void(Val row, Val unit)> body) const {
+  int64_t units = layout.units(), total = rows * units;
+  bool wholeRows = threads % units == 0;
+  for (int64_t done = 0; done < total; done += threads) {
+    Val index = place.thread + done;
+    Val row = wholeRows ? place.thread / units + done / units : index / units;
+    Val unit = wholeRows ? place.thread % units : index % units;
+    if (done + threads <= total)
+      body(row, unit);
+    else
+      e.when(e.less(index, total), {}, [&] { body(row, unit); });
+  }
+}
+
+static Val addressOf(Emit &e, const HeadMatrix &matrix, Val row, Val unit) {
+  Val rowOffset = e.widen(row) * matrix.rowBytes;
+  return e.at(e.at(matrix.base, rowOffset), e.widen(unit * TileLayout::unitBytes));
+}
+
+void TileCopy::load(const SharedTile &tile, const HeadMatrix &matrix, Val first,
+                    int64_t rows) const {
+  forUnits(rows, [&](Val row, Val unit) {
+    Val from = first + row;
+    e.copyAsync(tile.unit(row, unit), addressOf(e, matrix, from, unit), e.less(from, matrix.rows));
+  });
+}
+
+void TileCopy::store(const SharedTile &tile, const HeadMatrix &matrix, Val first,
+                     int64_t rows) const {
+  forUnits(rows, [&](Val row, Val unit) {
+    Val to = first + row;
+    e.when(e.less(to, matrix.rows), {}, [&] {
+      Val words = e.loadVector(4, e.i32(), tile.unit(row, unit));
+      e.store(words, addressOf(e, matrix, to, unit), TileLayout::unitBytes);
+    });
+  });
+}
+
+} // namespace gradc::codegen::gpu

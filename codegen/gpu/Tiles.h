@@ -1,0 +1,87 @@
+// Tiles of matrices in shared memory, and how a block copies them.
+#pragma once
+
+#include "codegen/gpu/Fragments.h"
+
+namespace gradc::codegen::gpu {
+
+/// How the rows of a tile lie: in units of 16 bytes, whose place in a row is exchanged by the row's
+/// number (swizzled) or, where a row is no multiple of 128 bytes, shifted by a unit of padding a
+/// row. Either way eight neighbouring rows' units at one column are in different banks.
+struct TileLayout {
+  int64_t columns;
+  row::Dtype dtype;
+
+  static constexpr int64_t unitBytes = 16;
+  int64_t elementBytes() const { return row::byteSize(dtype); }
+  int64_t units() const { return columns * elementBytes() / unitBytes; }
+  int64_t unitElements() const { return unitBytes / elementBytes(); }
+  bool swizzled() const { return units() % 8 == 0; }
+  int64_t pitch() const { return (units() + (swizzled() ? 0 : 1)) * unitBytes; } ///< bytes
+  int64_t bytes(int64_t rows) const { return rows * pitch(); }
+};
+
+/// A tile at an address. Row numbers that are given apart from constants are multiples of 8 unless
+/// stated.
+class SharedTile {
+public:
+  SharedTile(Emit &e, const Place &place, const TileLayout &layout, Val base);
+
+  /// The tile from `rows` (a multiple of 8) on.
+  SharedTile from(Val rows) const;
+
+  /// Address of the unit `unit` of any row.
+  Val unit(Val row, Val unit) const;
+  /// Address of a constant column of row 8 * (any) + `low`; `row` is that row.
+  Val element(Val row, Val low, int64_t column) const;
+
+  // 16-bit elements, 16 x 16 of them by ldmatrix.
+  FragmentA loadA(int64_t row, int64_t column) const;
+  /// Rows are the columns of the operand: two of eight columns each.
+  std::array<FragmentB, 2> loadB(int64_t row, int64_t column) const;
+  /// Rows are the rows of the operand.
+  std::array<FragmentB, 2> loadTransposedB(int64_t row, int64_t column) const;
+
+  /// Rows row .. row + 16 from a band, rounded to the tile's dtype; a `row` counts from the tile.
+  void storeBand(Val row, const std::vector<FragmentC> &band) const;
+
+  const TileLayout layout;
+
+private:
+  Val laneAddress(Val laneOffset, int64_t row, int64_t column) const;
+  std::array<Val, 4> loadMatrices(Val address, bool transposed) const;
+
+  Emit *e;
+  const Place *place;
+  Val base;
+  Val alongRows, alongColumns; ///< bytes: a lane's place in the two patterns of ldmatrix
+};
+
+/// Rows of one head of a buffer in global memory.
+struct HeadMatrix {
+  Val base;         ///< of token 0
+  int64_t rowBytes; ///< from token to token
+  int64_t rows;     ///< tokens
+};
+
+/// Copies between global memory and tiles by all `threads` of the block.
+class TileCopy {
+public:
+  TileCopy(Emit &e, const Place &place, const TileLayout &layout, int64_t threads)
+      : e(e), place(place), layout(layout), threads(threads) {}
+
+  /// Rows first .. first + rows, asynchronously; those beyond the matrix are zeros.
+  void load(const SharedTile &tile, const HeadMatrix &matrix, Val first, int64_t rows) const;
+  /// The rows that the matrix has.
+  void store(const SharedTile &tile, const HeadMatrix &matrix, Val first, int64_t rows) const;
+
+private:
+  void forUnits(int64_t rows, llvm::function_ref<void(Val row, Val unit)> body) const;
+
+  Emit &e;
+  const Place &place;
+  TileLayout layout;
+  int64_t threads;
+};
+
+} // namespace gradc::codegen::gpu

@@ -1,0 +1,189 @@
+// The GPU's attention kernels, emulated, against f64: sequences that fill no tile, masks, grouped
+// heads; what a mask hides; and that the emulator misses no barrier and no wait that they need.
+#include "tests/numerics/GpuAttention.h"
+
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+namespace {
+
+using namespace gradc;
+using namespace gradc::codegen;
+using namespace gradc::codegen::gpu;
+using namespace gradc::codegen::attention_test;
+using row::Dtype;
+
+AttentionSpec of(Dtype dtype, AttentionSpec spec) {
+  spec.dtype = dtype;
+  return spec;
+}
+AttentionSpec withDocuments(AttentionSpec spec) {
+  spec.documents = true;
+  return spec;
+}
+
+class GpuAttentionOf : public testing::TestWithParam<Dtype> {};
+
+/// Tiles of keys are passed in even and odd numbers; the last is not full.
+TEST_P(GpuAttentionOf, SequenceLengths) {
+  for (int64_t seq : {1, 70, 130, 200})
+    checkOnGpu(of(GetParam(), shape(1, seq, 2, 2, 32)));
+}
+
+TEST_P(GpuAttentionOf, HeadDimensions) {
+  for (int64_t headDim : {16, 48, 64, 128})
+    checkOnGpu(of(GetParam(), shape(1, 70, 2, 1, headDim)), headDim != 48);
+}
+
+TEST_P(GpuAttentionOf, Masks) {
+  checkOnGpu(of(GetParam(), shape(2, 97, 4, 2, 16, false)));
+  checkOnGpu(of(GetParam(), shape(1, 150, 4, 1, 16, true, 40)));
+  checkOnGpu(of(GetParam(), withDocuments(shape(2, 150, 2, 1, 16, true))));
+  checkOnGpu(of(GetParam(), withDocuments(shape(1, 150, 2, 2, 16, false, 70))));
+}
+
+INSTANTIATE_TEST_SUITE_P(Every, GpuAttentionOf,
+                         testing::Values(Dtype::f32, Dtype::bf16, Dtype::f16),
+                         [](const testing::TestParamInfo<Dtype> &info) {
+                           return std::string(row::name(info.param));
+                         });
+
+/// Rows of [seq, headDim] that differ.
+std::vector<int64_t> changedRows(const AttentionSpec &s, const std::vector<float> &x,
+                                 const std::vector<float> &y) {
+  std::vector<int64_t> rows;
+  for (int64_t t = 0; t < s.seq; ++t)
+    for (int64_t d = 0; d < s.headDim; ++d)
+      if (!(x[t * s.headDim + d] == y[t * s.headDim + d])) {
+        rows.push_back(t);
+        break;
+      }
+  return rows;
+}
+std::vector<int64_t> range(int64_t first, int64_t last) {
+  std::vector<int64_t> numbers;
+  for (int64_t t = first; t <= last; ++t)
+    numbers.push_back(t);
+  return numbers;
+}
+
+/// A token whose key, value, query or gradient is NaN shows where it is seen and nowhere else, to
+/// the bit.
+TEST_P(GpuAttentionOf, WhatTheMaskHidesHasNoEffect) {
+  constexpr int64_t token = 90, seq = 140, window = 30;
+  Data clean = gpuData(of(GetParam(), shape(1, seq, 1, 1, 16, true, window)));
+  GpuAttention kernels(clean.spec);
+  ASSERT_TRUE(kernels);
+  Data plain = clean;
+  kernels.run(plain);
+  auto changed = [&](const Data &run, int which) {
+    return changedRows(clean.spec, run.gradients.gather(clean.spec, which),
+                       plain.gradients.gather(clean.spec, which));
+  };
+  auto later = range(token, token + window - 1), earlier = range(token - window + 1, token);
+  auto alone = range(token, token);
+  for (int which : {1, 2}) {
+    Data run = clean;
+    run.in.row(which, token)[0] = NAN;
+    kernels.run(run);
+    EXPECT_EQ(changedRows(clean.spec, run.o, plain.o), later) << which;
+    EXPECT_EQ(changed(run, 0), later) << which;
+  }
+  Data badQuery = clean, badGradient = clean;
+  badQuery.in.row(0, token)[0] = INFINITY;
+  badGradient.dORow(token)[0] = NAN;
+  for (Data *run : {&badQuery, &badGradient}) {
+    kernels.run(*run);
+    EXPECT_EQ(changed(*run, 0), alone);
+    EXPECT_EQ(changed(*run, 1), earlier);
+    EXPECT_EQ(changed(*run, 2), earlier);
+  }
+  EXPECT_EQ(changedRows(clean.spec, badQuery.o, plain.o), alone);
+  EXPECT_TRUE(sameBits(badGradient.o, plain.o));
+}
+
+/// Query 0 sees its own key only, with a score of -inf: it gives 0 and no gradient, whatever its
+/// value and its gradient are.
+TEST_P(GpuAttentionOf, RowThatSeesNothing) {
+  Data data = gpuData(of(GetParam(), shape(1, 70, 1, 1, 16, true, 1)));
+  for (int64_t d = 0; d < 16; ++d) {
+    data.in.row(0, 0)[d] = -INFINITY;
+    data.in.row(1, 0)[d] = 1;
+  }
+  GpuAttention kernels(data.spec);
+  ASSERT_TRUE(kernels);
+  for (float value : {1.f, NAN}) {
+    Data run = data;
+    run.in.row(2, 0)[3] = run.dORow(0)[2] = value;
+    kernels.run(run);
+    EXPECT_EQ(run.lse[0], -INFINITY);
+    for (int64_t d = 0; d < 16; ++d) {
+      EXPECT_EQ(run.o[d], 0);
+      EXPECT_EQ(run.gradients.gather(data.spec, 0)[d], 0);
+    }
+    for (int which : {0, 1, 2})
+      for (float x : run.gradients.gather(data.spec, which))
+        ASSERT_TRUE(std::isfinite(x)) << which;
+    for (float x : run.o)
+      ASSERT_TRUE(std::isfinite(x));
+  }
+}
+
+// --- mutations
+
+template <typename Op> std::vector<mlir::Operation *> operationsOf(mlir::ModuleOp module) {
+  std::vector<mlir::Operation *> found;
+  module.walk([&](Op op) { found.push_back(op); });
+  return found;
+}
+
+/// Runs both kernels without the operation number `which` of its kind: did the emulator complain?
+template <typename Op> bool missed(const Data &data, size_t which) {
+  GpuAttention kernels(data.spec,
+                       [&](mlir::ModuleOp module) { operationsOf<Op>(module)[which]->erase(); });
+  Data run = data;
+  rt::Status forward = kernels.runForward(run, rt::WarpOrder::alternating);
+  if (!forward.ok())
+    return true;
+  return !kernels.runBackward(run, rt::WarpOrder::alternating).ok();
+}
+
+template <typename Op> size_t countOf(const AttentionSpec &spec) {
+  size_t count = 0;
+  GpuAttention(spec, [&](mlir::ModuleOp module) { count = operationsOf<Op>(module).size(); });
+  return count;
+}
+
+/// Each kernel passes its tiles once without and once with care, and only then stores: barriers
+/// and waits of the careful pass are needed where something is not finite.
+TEST(GpuAttentionMutations, EveryBarrierAndWaitIsMissed) {
+  Data data = gpuData(of(Dtype::bf16, shape(1, 140, 1, 1, 16, false)));
+  data.in.row(2, 3)[0] = NAN;
+  data.dORow(5)[0] = NAN;
+  size_t barriers = countOf<mlir::NVVM::BarrierOp>(data.spec);
+  size_t waits = countOf<mlir::NVVM::CpAsyncWaitGroupOp>(data.spec);
+  EXPECT_EQ(barriers, 3 * 6u);
+  EXPECT_EQ(waits, 3 * 4u);
+  for (size_t i = 0; i < barriers; ++i)
+    EXPECT_TRUE(missed<mlir::NVVM::BarrierOp>(data, i)) << "barrier " << i;
+  for (size_t i = 0; i < waits; ++i)
+    EXPECT_TRUE(missed<mlir::NVVM::CpAsyncWaitGroupOp>(data, i)) << "wait " << i;
+}
+
+TEST(GpuAttention, SpecsAreVerified) {
+  AttentionSpec spec = gpuData(shape(1, 8, 4, 2, 16)).spec;
+  EXPECT_EQ(verifyForGpu(spec), "");
+  AttentionSpec wide = spec, odd = spec, dropped = spec, negative = spec, stride = spec;
+  wide.headDim = 144;
+  odd.headDim = 24;
+  dropped.dropout = 0.1;
+  negative.scale = -1;
+  stride.k.token += 1;
+  for (const AttentionSpec &wrong : {wide, odd, dropped, negative, stride})
+    EXPECT_NE(verifyForGpu(wrong), "");
+}
+
+} // namespace
