@@ -40,9 +40,10 @@ public:
 
   /// `made` and `refused` take what was joined, and what was not and why.
   void run(Tally &made, Tally &refused) {
-    int64_t index = 0;
+    int64_t count = 0;
     for (Operation &op : block)
-      position[&op] = index++;
+      position[&op] = count++;
+    straddling.assign(count, 0);
     for (Operation &op : block)
       if (auto rowOp = dyn_cast<RowOpInterface>(op))
         place(rowOp, refused);
@@ -72,12 +73,19 @@ private:
                           .str());
           continue;
         }
-        clusters[candidate].ops.push_back(op);
-        clusterOf[op] = candidate;
+        join(candidate, op);
         return;
       }
     clusterOf[op] = clusters.size();
     clusters.push_back({op.getRowSpace(), {op}});
+  }
+
+  void join(size_t index, RowOpInterface op) {
+    SmallVectorImpl<RowOpInterface> &ops = clusters[index].ops;
+    for (int64_t i = position.lookup(ops.back()) + 1; i <= position.lookup(op); ++i)
+      ++straddling[i];
+    ops.push_back(op);
+    clusterOf[op] = index;
   }
 
   /// The value and others that are it under another name (nn.after).
@@ -164,7 +172,10 @@ private:
   /// behind the cluster `op` stands.
   bool returnsTo(size_t index, Operation *op) {
     Operation *target = clusters[index].ops.front();
+    // Clusters lie on either side of here: what stands before depends on nothing behind.
     int64_t first = position.lookup(target);
+    while (straddling[first] > 0)
+      --first;
     using Entry = std::pair<int64_t, Operation *>;
     std::priority_queue<Entry, std::vector<Entry>, std::greater<>> waiting;
     SmallPtrSet<Operation *, 32> seen;
@@ -175,7 +186,6 @@ private:
       Operation *last = producer;
       if (size_t own = clusterOf.lookup_or(producer, noCluster); own != noCluster)
         last = clusters[own].ops.back();
-      // What ends before the cluster's first op cannot depend on it.
       if (Operation *node = nodeOf(producer);
           position.lookup(last) >= first && seen.insert(node).second)
         waiting.push({position.lookup(node), node});
@@ -264,6 +274,7 @@ private:
   std::vector<Cluster> clusters;
   DenseMap<Operation *, size_t> clusterOf;
   DenseMap<Operation *, int64_t> position;
+  std::vector<int32_t> straddling; ///< clusters with ops before and ops at or behind a position
 };
 
 class FusionPass : public gradc::impl::FusionPassBase<FusionPass> {

@@ -182,9 +182,11 @@ bool StorageAssigner::isFreeFor(Command &command, FusionOpInterface fusion, unsi
                                 OpResult result, int64_t at) {
   const Storage &storage = command.operands[index];
   Value operand = result.getOwner()->getOperand(index);
+  // Another operand may be a part of this one's memory, which rows yet to come read.
+  auto isThere = [&](const Storage &other) { return other.buffer == storage.buffer; };
   if (storage.buffer < 0 || byteSize(operand.getType()) != byteSize(result.getType()) ||
       storage.rowStride || storage.offset || storage.loopStride ||
-      llvm::is_contained(command.results, storage) || llvm::count(command.operands, storage) != 1 ||
+      llvm::any_of(command.results, isThere) || llvm::count_if(command.operands, isThere) != 1 ||
       !mayOverwrite(command, fusion, index, result))
     return false;
   const MemoryBuffer &buffer = out.buffers[storage.buffer];

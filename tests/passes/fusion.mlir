@@ -74,3 +74,20 @@ func.func @an_earlier_cluster_stands_between(%p: tensor<4x16xf32>, %q: tensor<4x
   %t = nn.add %e, %k : tensor<4x32xf32>, tensor<4x32xf32>
   return %s, %t : tensor<4x16xf32>, tensor<4x32xf32>
 }
+
+// The first product joins the activation, which the matrix product reads, and it reads the sum: so the
+// second may not join the sum, though the matrix product that stands between ends before it.
+// CHECK-LABEL: @a_cluster_that_reaches_back
+// CHECK: nn.row_sum
+// CHECK: nn.matmul
+// CHECK: nn.fused
+// CHECK: nn.mul
+func.func @a_cluster_that_reaches_back(%p: tensor<8x16xf32>, %w: tensor<16x4xf32>, %z: tensor<8x4xf32>)
+    -> (tensor<8x16xf32>, tensor<8x4xf32>) {
+  %b1 = nn.activation gelu %p : tensor<8x16xf32>
+  %a = nn.matmul %b1, %w : tensor<8x16xf32>, tensor<16x4xf32> -> tensor<8x4xf32>
+  %t1 = nn.row_sum %z : tensor<8x4xf32> -> tensor<8x1xf32>
+  %b2 = nn.mul %b1, %t1 : tensor<8x16xf32>, tensor<8x1xf32>
+  %op = nn.mul %a, %t1 : tensor<8x4xf32>, tensor<8x1xf32>
+  return %b2, %op : tensor<8x16xf32>, tensor<8x4xf32>
+}
