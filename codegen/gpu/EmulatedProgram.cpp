@@ -8,6 +8,7 @@
 #include "ir/Nn.h"
 
 #include "llvm/ADT/StringMap.h"
+#include "llvm/IR/Constants.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Linker/Linker.h"
 
@@ -19,7 +20,7 @@ namespace {
 /// A launch passes the operands' buffers first, but not an accumulator's, which is the result's.
 int64_t inputsOf(exec::KernelOp kernel) {
   Operation &op = kernel.getBody().front().front();
-  auto fusion = dyn_cast<FusionOpInterface>(op);
+  auto fusion = dyn_cast<nn::FusionOpInterface>(op);
   bool accumulates = fusion && fusion.getAccumulatorOperand() >= 0;
   return static_cast<int64_t>(op.getNumOperands()) - (accumulates ? 1 : 0);
 }
