@@ -71,6 +71,12 @@ Value BlockPrinter::exchange(Value x, int64_t distance) {
                               number(warpThreads - 1), NVVM::ShflKind::bfly, UnitAttr());
 }
 
+Value BlockPrinter::ofThread(Value x, Value thread) {
+  auto number = [&](int64_t value) { return v.constant(v.i32, static_cast<double>(value)); };
+  return NVVM::ShflOp::create(b, loc, v.i32, number(allThreads), x, thread, number(warpThreads - 1),
+                              NVVM::ShflKind::idx, UnitAttr());
+}
+
 Value BlockPrinter::ballot(Value condition) {
   return NVVM::VoteSyncOp::create(b, loc, v.i32, v.constant(v.i32, allThreads), condition,
                                   NVVM::VoteSyncKind::ballot);

@@ -42,6 +42,8 @@ public:
   // Exchange among the threads of a warp, all of which must come by.
   /// x (f32) of the thread whose number in the warp differs in the bits of `distance`.
   Value exchange(Value x, int64_t distance);
+  /// x (i32) of the thread of that number (i32) in the warp.
+  Value ofThread(Value x, Value thread);
   /// Bit t (of an i32) is the condition of thread t.
   Value ballot(Value condition);
 

@@ -2,6 +2,7 @@
 #include "codegen/gpu/RowProgram.h"
 
 #include "codegen/gpu/RowTeams.h"
+#include "codegen/gpu/WarpRandom.h"
 
 using namespace mlir;
 using namespace gradc::row;
@@ -17,7 +18,8 @@ public:
   FlatEmitter(BlockPrinter &printer, const Program &program, const RowSchedule &schedule,
               const GpuTarget &target)
       : k(printer), one(k.builder(), k.location(), target.vectors(1)), program(program),
-        schedule(schedule), loops(splitIntoLoops(program)), vectors(k.v, program, loops),
+        schedule(schedule), loops(splitIntoLoops(program)),
+        vectors(k.v, program, loops, uniformOfWarp(k)), rest(k.v, program, loops),
         elements(one, program, loops) {}
 
   void emit() {
@@ -38,7 +40,7 @@ private:
   void emitRest(Value start) {
     Value whole = k.roundDown(k.extent(), schedule.lanes);
     k.forRange(start, whole, schedule.stride(),
-               [&](Value column) { emitStep(vectors, {column, 1, {}}); });
+               [&](Value column) { emitStep(rest, {column, 1, {}}); });
     Value element = k.add(whole, k.thread());
     k.ifTrue(k.less(element, k.extent()), [&] { emitStep(elements, {element, 1, {}}); });
   }
@@ -60,7 +62,8 @@ private:
   const Program &program;
   const RowSchedule &schedule;
   Loops loops;
-  RowNodes vectors, elements;
+  /// For whole blocks, for vectors that not all threads have, for single elements.
+  RowNodes vectors, rest, elements;
 };
 
 } // namespace

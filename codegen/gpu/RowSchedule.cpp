@@ -14,13 +14,14 @@ namespace {
 
 constexpr int64_t widestAccess = 16; ///< bytes that a thread loads or stores at once
 constexpr int64_t mostTeamWarps = 16;
-constexpr int64_t blockWarps = 8;
-/// Of blocks that sum over their rows: there are few of them, so each must keep much on its way.
-constexpr int64_t summingBlockWarps = 16;
+constexpr int64_t blockWarps = 8; ///< but for longer teams; more would leave 128 registers each
 /// f32 registers of a thread for what lives from loop to loop, and the most columns they are for.
 constexpr int64_t heldRegisters = 96, mostHeldColumns = 32;
-/// Vectors of a thread whose loads are on their way together, where the row is not held.
-constexpr int64_t streamedVectors = 4;
+/// Columns of a thread whose loads are on their way together, where the row is not held; vectors
+/// are at most so many, as each has its own addresses.
+constexpr int64_t columnsOnTheWay = 16, mostVectors = 8;
+
+int64_t vectorsOnTheWay(int64_t lanes) { return std::min(mostVectors, columnsOnTheWay / lanes); }
 
 int64_t chooseLanes(const Program &program) {
   int64_t widest = 1;
@@ -75,11 +76,9 @@ int64_t ceilDiv(int64_t x, int64_t y) { return (x + y - 1) / y; }
 /// Rows that may be cut: a warp a slice, as many vectors a thread as leave no slice part empty.
 void cutRows(RowSchedule &schedule, int64_t columns) {
   int64_t steps = columns / schedule.lanes;
-  for (int64_t vectors : {4, 2})
-    if (steps % (vectors * schedule.teamThreads()) == 0) {
-      schedule.vectors = vectors;
-      break;
-    }
+  schedule.vectors = vectorsOnTheWay(schedule.lanes);
+  while (schedule.vectors > 1 && steps % (schedule.vectors * schedule.teamThreads()) != 0)
+    schedule.vectors /= 2;
   schedule.slices = ceilDiv(steps, schedule.vectors * schedule.teamThreads());
   schedule.teams = blockWarps;
 }
@@ -90,9 +89,10 @@ void holdRows(RowSchedule &schedule, int64_t columns, const Demands &demands) {
   while (schedule.warps < mostTeamWarps && columns > most * schedule.teamThreads())
     schedule.warps *= 2;
   schedule.held = columns <= most * schedule.teamThreads();
-  schedule.vectors = schedule.held ? ceilDiv(columns, schedule.stride()) : streamedVectors;
+  schedule.vectors =
+      schedule.held ? ceilDiv(columns, schedule.stride()) : vectorsOnTheWay(schedule.lanes);
   if (schedule.held && demands.accumulates)
-    schedule.teams = summingBlockWarps / schedule.warps;
+    schedule.teams = std::max<int64_t>(1, blockWarps / schedule.warps);
   else if (schedule.warps == 1)
     schedule.teams = blockWarps / 2;
 }
@@ -104,7 +104,7 @@ RowSchedule scheduleRows(const Program &program) {
   if (program.flat) {
     schedule.lanes = chooseLanes(program);
     schedule.warps = blockWarps;
-    schedule.vectors = streamedVectors;
+    schedule.vectors = vectorsOnTheWay(schedule.lanes);
     return schedule;
   }
   schedule.lanes = chooseLanes(program);

@@ -1,6 +1,7 @@
 // Loops of row programs on a GPU.
 #include "codegen/gpu/RowTeams.h"
 
+#include "codegen/gpu/WarpRandom.h"
 #include "codegen/kernels/Loops.h"
 
 using namespace mlir;
@@ -12,7 +13,8 @@ static int64_t ceilDiv(int64_t x, int64_t y) { return (x + y - 1) / y; }
 
 RowTeams::RowTeams(BlockPrinter &printer, const Program &program, const RowSchedule &schedule)
     : k(printer), program(program), schedule(schedule), loops(splitIntoLoops(program)),
-      nodes(k.v, program, loops), team(k.divide(k.thread(), schedule.teamThreads())),
+      nodes(k.v, program, loops, uniformOfWarp(k)),
+      team(k.divide(k.thread(), schedule.teamThreads())),
       member(k.remainder(k.thread(), schedule.teamThreads())),
       group(k.divide(k.task(), schedule.slices)), slice(k.remainder(k.task(), schedule.slices)),
       shared(nodes.programState(k.buffers(), group)) {

@@ -5,8 +5,6 @@
 
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
-#include <array>
-
 using namespace mlir;
 
 namespace gradc::codegen {
@@ -63,8 +61,11 @@ Words emitPhilox(const Vectors &v, Words counter, const RandomStream &stream) {
   return counter;
 }
 
-/// Words, as i32, under the 64-bit counter numbers of a vector<i64>.
-Words emitWords(const Vectors &v, const RandomStream &stream, Value numbers) {
+Value iota64(const Vectors &v) { return Integers{v}.extend(v.iota()); }
+
+} // namespace
+
+Words emitPhiloxWords(const Vectors &v, const RandomStream &stream, Value numbers) {
   Integers i{v};
   Words words = emitPhilox(
       v, {numbers, i.shiftRight(numbers, 32), v.splat(i.extend(stream.step)), i.number(numbers, 0)},
@@ -74,15 +75,11 @@ Words emitWords(const Vectors &v, const RandomStream &stream, Value numbers) {
   return words;
 }
 
-Value toFraction(const Vectors &v, Value word) {
+Value emitFraction(const Vectors &v, Value word) {
   Value bits = Integers{v}.shiftRight(word, 8);
   Value number = arith::SIToFPOp::create(v.builder, v.loc, v.vectorOf(v.f32), bits);
   return v.mul(number, v.constant(number.getType(), 0x1p-24));
 }
-
-Value iota64(const Vectors &v) { return Integers{v}.extend(v.iota()); }
-
-} // namespace
 
 bool canEmitUniformGroup(const Vectors &vectors, int64_t count) {
   bool wholeLanes = vectors.lanes == row::philoxLanes || vectors.lanes == 2 * row::philoxLanes;
@@ -95,11 +92,11 @@ SmallVector<Value> emitUniformGroup(const Vectors &v, const RandomStream &stream
   // Counters of consecutive elements' groups are consecutive: first / 32 * 8 + lane.
   Value start = i.shiftRight(first, 2);
   Value numbers = i.add(v.splat(start), iota64(v));
-  Words words = emitWords(v, stream, numbers);
+  Words words = emitPhiloxWords(v, stream, numbers);
   SmallVector<Value> result;
   if (v.lanes == row::philoxLanes) {
     for (int64_t u = 0; u < count; ++u)
-      result.push_back(toFraction(v, words[u]));
+      result.push_back(emitFraction(v, words[u]));
     return result;
   }
   // Sixteen lanes hold two groups; a vector of elements is two words of one of them.
@@ -111,7 +108,7 @@ SmallVector<Value> emitUniformGroup(const Vectors &v, const RandomStream &stream
       lanes.push_back(v.lanes + u / 2 * row::philoxLanes + lane);
     Value joined =
         vector::ShuffleOp::create(v.builder, v.loc, words[u % 2 * 2], words[u % 2 * 2 + 1], lanes);
-    result.push_back(toFraction(v, joined));
+    result.push_back(emitFraction(v, joined));
   }
   return result;
 }
@@ -121,7 +118,7 @@ Value emitUniform(const Vectors &v, const RandomStream &stream, Value first) {
   Value elements = i.add(v.splat(first), iota64(v));
   Value numbers =
       i.add(i.shiftLeft(i.shiftRight(elements, 5), 3), i.bitAnd(elements, row::philoxLanes - 1));
-  Words words = emitWords(v, stream, numbers);
+  Words words = emitPhiloxWords(v, stream, numbers);
   Value which = i.bitAnd(i.truncate(i.shiftRight(elements, 3)), 3);
   Value word = words[3];
   for (int w = 0; w < 3; ++w) {
@@ -129,7 +126,7 @@ Value emitUniform(const Vectors &v, const RandomStream &stream, Value first) {
                                          v.constant(which.getType(), w));
     word = arith::SelectOp::create(v.builder, v.loc, isWord, words[w], word);
   }
-  return toFraction(v, word);
+  return emitFraction(v, word);
 }
 
 } // namespace gradc::codegen

@@ -3,6 +3,8 @@
 
 #include "codegen/kernels/Vectors.h"
 
+#include <array>
+
 namespace gradc::codegen {
 
 /// Seed, step (i32 scalars) and stream of a `uniform` node.
@@ -10,6 +12,12 @@ struct RandomStream {
   mlir::Value seed, step;
   int32_t stream = 0;
 };
+
+/// The four words, as i32 shaped like `numbers`, of the counters numbered so (i64).
+std::array<mlir::Value, 4> emitPhiloxWords(const Vectors &vectors, const RandomStream &stream,
+                                           mlir::Value numbers);
+/// The f32 in [0, 1) that a word stands for.
+mlir::Value emitFraction(const Vectors &vectors, mlir::Value word);
 
 /// True when `emitUniformGroup` can make the numbers of `count` vectors at once.
 bool canEmitUniformGroup(const Vectors &vectors, int64_t count);

@@ -2,6 +2,7 @@
 #include "codegen/kernels/RowNodes.h"
 
 #include "codegen/kernels/VectorMath.h"
+#include "ir/row/Philox.h"
 
 #include <limits>
 
@@ -39,9 +40,10 @@ std::vector<bool> findProgramLevel(const Program &program, const std::vector<boo
 
 } // namespace
 
-RowNodes::RowNodes(const Vectors &vectors, const Program &program, const Loops &loops)
-    : v(vectors), program(program), loops(loops), types(valueTypes(program)),
-      programLevel(findProgramLevel(program, loops.columnLevel)) {}
+RowNodes::RowNodes(const Vectors &vectors, const Program &program, const Loops &loops,
+                   UniformVector uniformVector)
+    : v(vectors), program(program), loops(loops), uniformVector(std::move(uniformVector)),
+      types(valueTypes(program)), programLevel(findProgramLevel(program, loops.columnLevel)) {}
 
 Value RowNodes::constant(NodeId id, ValueType type, bool vector) const {
   Type element = type == ValueType::i32 ? v.i32 : v.f32;
@@ -219,8 +221,11 @@ SmallVector<Value> RowNodes::uniforms(const RowState &row, const Node &node,
   if (aligned && columns.stride == 0 && canEmitUniformGroup(v, columns.vectors))
     return emitUniformGroup(v, stream, first, columns.vectors);
   SmallVector<Value> result;
-  for (int64_t u = 0; u < columns.vectors; ++u)
-    result.push_back(emitUniform(v, stream, v.addIndex(first, v.index(offset(columns, u)))));
+  bool wholeGroups = uniformVector && program.columns % philoxGroup == 0;
+  for (int64_t u = 0; u < columns.vectors; ++u) {
+    Value start = v.addIndex(first, v.index(offset(columns, u)));
+    result.push_back(wholeGroups ? uniformVector(stream, start) : emitUniform(v, stream, start));
+  }
   return result;
 }
 

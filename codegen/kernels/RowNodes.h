@@ -5,6 +5,7 @@
 #include "codegen/kernels/Vectors.h"
 #include "ir/row/Loops.h"
 
+#include <functional>
 #include <map>
 
 namespace gradc::codegen {
@@ -37,9 +38,15 @@ struct Columns {
 /// Values of column-level nodes in one vector of columns.
 using ColumnValues = std::vector<mlir::Value>;
 
+/// Makes a vector of a `uniform` node's numbers for the consecutive elements from `first` (i64) on,
+/// a multiple of the lanes.
+using UniformVector = std::function<mlir::Value(const RandomStream &, mlir::Value first)>;
+
 class RowNodes {
 public:
-  RowNodes(const Vectors &vectors, const row::Program &program, const row::Loops &loops);
+  /// `uniformVector`, if any, is used where rows are whole groups of numbers (ir/row/Philox.h).
+  RowNodes(const Vectors &vectors, const row::Program &program, const row::Loops &loops,
+           UniformVector uniformVector = {});
 
   /// What all rows share. Sums of columns point to row `partialRow` (i64) of them.
   RowState programState(llvm::ArrayRef<mlir::Value> buffers, mlir::Value partialRow) const;
@@ -101,6 +108,7 @@ private:
   const Vectors &v;
   const row::Program &program;
   const row::Loops &loops;
+  UniformVector uniformVector;
   std::vector<row::ValueType> types;
   std::vector<bool> programLevel;
 };

@@ -3,6 +3,7 @@
 
 #include "codegen/cpu/RowProgram.h"
 #include "tests/numerics/Elements.h"
+#include "tests/numerics/GpuRowKernel.h"
 
 #include <gtest/gtest.h>
 
@@ -129,10 +130,7 @@ void checkAgainstReference(const Program &program, int64_t extent, const std::ve
   ASSERT_EQ(verify(program), "");
   std::vector<Array> want = arrays;
   evaluate(program, extent, want);
-  for (const codegen::CpuTarget &target : codegen::hostTargets()) {
-    RowKernel kernel(program, target);
-    ASSERT_TRUE(kernel);
-    std::vector<Array> got = kernel.run(extent, arrays);
+  auto check = [&](const std::vector<Array> &got, const std::string &device) {
     for (size_t i = 0; i < got.size(); ++i) {
       Bound allowed = bound;
       if (program.buffers[i].dtype == Dtype::bf16)
@@ -140,11 +138,18 @@ void checkAgainstReference(const Program &program, int64_t extent, const std::ve
       if (program.buffers[i].dtype == Dtype::f16)
         allowed.relative += 0x1p-10;
       expectClose(got[i], want[i], allowed,
-                  std::to_string(target.vectorBits) + " bits, columns " +
-                      std::to_string(program.columns) + ", extent " + std::to_string(extent) +
-                      ", buffer " + std::to_string(i));
+                  device + ", columns " + std::to_string(program.columns) + ", extent " +
+                      std::to_string(extent) + ", buffer " + std::to_string(i));
     }
+  };
+  for (const codegen::CpuTarget &target : codegen::hostTargets()) {
+    RowKernel kernel(program, target);
+    ASSERT_TRUE(kernel);
+    check(kernel.run(extent, arrays), std::to_string(target.vectorBits) + " bits");
   }
+  GpuRowKernel kernel(program);
+  ASSERT_TRUE(kernel);
+  check(kernel.run(extent, arrays), "emulated GPU");
 }
 
 } // namespace gradc::row

@@ -57,8 +57,9 @@ void expectClose(const Array &got, const Array &want, Bound bound, const std::st
 /// Same bits; NaNs are equal.
 void expectSame(const Array &got, const Array &want, const std::string &what);
 
-/// Compiles `program` for each host target, runs it on `arrays` and compares every buffer with the
-/// reference: bf16 and f16 buffers get one unit in their last place more.
+/// Compiles `program` for each host target, and for a GPU that is emulated, runs it on `arrays` and
+/// compares every buffer with the reference: bf16 and f16 buffers get one unit in their last place
+/// more.
 void checkAgainstReference(const Program &program, int64_t extent, const std::vector<Array> &arrays,
                            Bound bound);
 

@@ -1,0 +1,37 @@
+// GPU kernels run on this machine: compiled as for a GPU up to optimised LLVM
+// IR, which the emulator runs thread by thread and checks access by access.
+#pragma once
+
+#include "runtime/emulator/Emulator.h"
+#include "tests/numerics/GpuModule.h"
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace llvm::orc {
+class LLJIT;
+} // namespace llvm::orc
+
+namespace gradc::codegen::gpu {
+
+class EmulatedKernels {
+public:
+  /// Takes over what was printed into `module`. Fails the current test when
+  /// something goes wrong.
+  EmulatedKernels(GpuModule &module, const GpuTarget &target);
+  ~EmulatedKernels();
+
+  explicit operator bool() const { return jit != nullptr; }
+
+  /// Runs `tasks` blocks of a kernel; what the emulator finds fails the test.
+  void run(const std::string &kernel, const std::vector<rt::EmulatedBuffer> &buffers,
+           int64_t extent, int64_t tasks, rt::WarpOrder order = rt::WarpOrder::alternating) const;
+
+private:
+  std::unique_ptr<llvm::orc::LLJIT> jit;
+  std::map<std::string, int64_t> threads; ///< of a block, by kernel
+};
+
+} // namespace gradc::codegen::gpu
