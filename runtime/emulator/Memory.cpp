@@ -218,6 +218,8 @@ void checkGlobal(P address, S site, Access access) {
 }
 
 void checkAny(P address, int64_t count, S site, Access access) {
+  if (count == 0)
+    return;
   machine->checkAlignment(bytes(address), *site);
   if (machine->isShared(bytes(address)))
     machine->accessShared(bytes(address), count, access, *site);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <new>
 
 #include <fmt/format.h>
 
@@ -14,7 +15,13 @@ thread_local Machine *machine = nullptr;
 Status Machine::run(const EmulatedLaunch &launch) {
   launch_ = &launch;
   status_ = Status();
-  GRADC_RETURN_IF_ERROR(prepare());
+  try {
+    GRADC_RETURN_IF_ERROR(prepare());
+  } catch (const std::bad_alloc &) {
+    return Status::machine(fmt::format("emulated kernel {}: no memory for its shadow memory, which "
+                                       "is up to 16 times its buffers'; free memory",
+                                       launch.name));
+  }
   machine = this;
   Status status;
   for (block_ = 0; block_ < launch.blocks && status.ok(); ++block_)
@@ -243,7 +250,7 @@ std::string Machine::whereIs(const Thread &thread) const {
                      thread.lane());
 }
 
-/// Says where the first two groups of threads wait.
+/// Says where the first threads of different places wait.
 Status Machine::deadlock() {
   std::string places;
   const GradcSite *last = nullptr;

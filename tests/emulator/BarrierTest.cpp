@@ -252,6 +252,26 @@ TEST(EmulatorBarrier, ATeamsBarrierDoesNotOrderAnother) {
                 "with no barrier between"});
 }
 
+TEST(EmulatorBarrier, ABarrierForDifferentNumbersOfThreads) {
+  std::string text = teamsKernel("xor i32 %thread, 32", "%count");
+  text.insert(text.find("  call void @llvm.nvvm.barrier"),
+              "  %isFirst = icmp ult i32 %thread, 32\n"
+              "  %count = select i1 %isFirst, i32 64, i32 96\n");
+  LoadedModule module(text);
+  std::vector<int32_t> out(128);
+  expectReport(Launch(module, "teams", 1, 128).writes(out).run(rt::WarpOrder::ascending),
+               {"thread 32 ", "barrier 1 is for 96 threads here and for 64 elsewhere"});
+}
+
+TEST(EmulatorBarrier, ABarrierThatThereIsNot) {
+  std::string text = teamsKernel("xor i32 %thread, 32", "64");
+  text.replace(text.find("add i32 %team, 1"), 16, "add i32 %team, 15");
+  LoadedModule module(text);
+  std::vector<int32_t> out(128);
+  expectReport(Launch(module, "teams", 1, 128).writes(out).run(),
+               {"thread 64 ", "barrier 16: expected 0 to 15"});
+}
+
 TEST(EmulatorBarrier, ATeamThatIsTooSmall) {
   LoadedModule module(teamsKernel("xor i32 %thread, 32", "96"));
   std::vector<int32_t> out(128);

@@ -95,6 +95,7 @@ TEST(EmulatorPointer, Ranges) {
   for (int i = 0; i < 64; ++i)
     EXPECT_EQ(out[i], i < 8 ? 7 : i - 8);
   EXPECT_EQ(out[64], 255);
+  expectOk(run(0));
   expectReport(run(57), {"out of bounds: ends 1 bytes behind shared memory (bytes)",
                          "call void @llvm.memcpy.p3.p1"});
   expectReport(run(58), {"out of bounds: ends 1 bytes behind buffer 0 (in)"});
