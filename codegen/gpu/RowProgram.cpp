@@ -74,7 +74,8 @@ LLVM::LLVMFuncOp emitRowProgram(ModuleOp module, StringRef name, const Program &
   SmallVector<bool> noAlias;
   for (const Buffer &buffer : program.buffers)
     noAlias.push_back(buffer.kind != BufferKind::matrix);
-  BlockPrinter k(module, name, noAlias, schedule.threads(), target.vectors(schedule.lanes));
+  BlockPrinter k(module, name, noAlias, schedule.threads(), target.vectors(schedule.lanes),
+                 schedule.blocks);
   if (program.flat)
     FlatEmitter(k, program, schedule, target).emit();
   else

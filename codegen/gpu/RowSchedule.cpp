@@ -16,7 +16,10 @@ constexpr int64_t widestAccess = 16; ///< bytes that a thread loads or stores at
 constexpr int64_t mostTeamWarps = 16;
 constexpr int64_t blockWarps = 8; ///< but for longer teams; more would leave 128 registers each
 /// f32 registers of a thread for what lives from loop to loop, and the most columns they are for.
-constexpr int64_t heldRegisters = 96, mostHeldColumns = 32;
+/// Blocks that sum over rows are few, so that each may take more.
+constexpr int64_t heldRegisters = 64, summingRegisters = 96, mostHeldColumns = 32;
+/// Threads of a multiprocessor where registers are 64 each.
+constexpr int64_t residentThreads = 1024;
 /// Columns of a thread whose loads are on their way together, where the row is not held; vectors
 /// are at most so many, as each has its own addresses.
 constexpr int64_t columnsOnTheWay = 16, mostVectors = 8;
@@ -85,7 +88,9 @@ void cutRows(RowSchedule &schedule, int64_t columns) {
 
 /// Rows in one piece: the fewest warps whose registers hold one.
 void holdRows(RowSchedule &schedule, int64_t columns, const Demands &demands) {
-  int64_t most = std::min(mostHeldColumns, heldRegisters / (demands.held + 2));
+  int64_t registers = demands.accumulates ? summingRegisters / (demands.held + 2)
+                                          : heldRegisters / (demands.held + 1);
+  int64_t most = std::min(mostHeldColumns, registers);
   while (schedule.warps < mostTeamWarps && columns > most * schedule.teamThreads())
     schedule.warps *= 2;
   schedule.held = columns <= most * schedule.teamThreads();
@@ -95,6 +100,9 @@ void holdRows(RowSchedule &schedule, int64_t columns, const Demands &demands) {
     schedule.teams = std::max<int64_t>(1, blockWarps / schedule.warps);
   else if (schedule.warps == 1)
     schedule.teams = blockWarps / 2;
+  // Told nothing, the assembler spills to reach an occupancy that nobody asked for.
+  if (schedule.held && !demands.accumulates)
+    schedule.blocks = residentThreads / schedule.threads();
 }
 
 } // namespace

@@ -20,6 +20,7 @@ struct RowSchedule {
   int64_t slices = 1;  ///< a row's parts, each in tasks of its own
   int64_t vectors = 1; ///< of a thread at a time: all that it has of a row, where held
   bool held = true;
+  int64_t blocks = 0; ///< that a multiprocessor should hold; 0: as many as it happens to
 
   int64_t teamThreads() const { return 32 * warps; }
   int64_t threads() const { return teamThreads() * teams; }
