@@ -9,12 +9,14 @@ import pathlib
 import shutil
 import struct
 import subprocess
+import sys
 import unittest
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ["GRADC_BINARY_DIR"])
 GRADC = BUILD / "bin" / "gradc"
-WORK = BUILD / "e2e"
+SHARED = BUILD / "e2e"
+WORK = SHARED / pathlib.Path(sys.argv[0]).stem  # of one test program: others run at the same time
 GOLDENS = SOURCE / "tests" / "goldens"
 
 
@@ -35,11 +37,11 @@ def digest(*parts):
 def compiled_folder():
     """Where executables of this build of the compiler and the runtime are kept, by what they are of;
     those of other builds are removed."""
-    parts = (GRADC, *sorted((BUILD / "lib").glob("libgradc_runtime*.a")))
+    parts = (GRADC, *sorted((BUILD / "lib").glob("libgradc_*.a")))
     stats = [part.stat() for part in parts]
-    folder = WORK / f"compiled-{digest(*((stat.st_size, stat.st_mtime_ns) for stat in stats))}"
+    folder = SHARED / f"compiled-{digest(*((stat.st_size, stat.st_mtime_ns) for stat in stats))}"
     folder.mkdir(parents=True, exist_ok=True)
-    for other in WORK.glob("compiled-*"):
+    for other in SHARED.glob("compiled-*"):
         if other != folder:
             shutil.rmtree(other, ignore_errors=True)
     return folder
@@ -61,6 +63,7 @@ def compile_model(model, name, *flags):
 
 def fresh(name):
     """A path in the work folder with nothing there."""
+    WORK.mkdir(parents=True, exist_ok=True)
     path = WORK / name
     run("rm", "-rf", path)
     return path
