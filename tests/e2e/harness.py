@@ -17,6 +17,7 @@ BUILD = pathlib.Path(os.environ["GRADC_BINARY_DIR"])
 GRADC = BUILD / "bin" / "gradc"
 SHARED = BUILD / "e2e"
 WORK = SHARED / pathlib.Path(sys.argv[0]).stem  # of one test program: others run at the same time
+WORK.mkdir(parents=True, exist_ok=True)
 GOLDENS = SOURCE / "tests" / "goldens"
 
 
@@ -63,7 +64,6 @@ def compile_model(model, name, *flags):
 
 def fresh(name):
     """A path in the work folder with nothing there."""
-    WORK.mkdir(parents=True, exist_ok=True)
     path = WORK / name
     run("rm", "-rf", path)
     return path

@@ -18,7 +18,6 @@ def write_tokens(name, documents):
     """A nanoGPT file of documents, each ended by the separator."""
     tokens = [token for document in documents for token in (*document, SEPARATOR)]
     path = WORK / name
-    WORK.mkdir(parents=True, exist_ok=True)
     path.write_bytes(array.array("H", tokens).tobytes())
     return path
 

@@ -19,7 +19,6 @@ ROUNDING = 2e-6
 class LossChunks(Case):
     @classmethod
     def setUpClass(cls):
-        WORK.mkdir(parents=True, exist_ok=True)
         cls.models = {
             "tied": model_with("chunks-tied", attn_pdrop=0.1, embd_pdrop=0.1, resid_pdrop=0.1),
             "untied": model_with("chunks-untied", "tiny-llama3", tie_word_embeddings=False),

@@ -17,7 +17,6 @@ def plan(model, *flags, expect=0):
 class Recompute(Case):
     @classmethod
     def setUpClass(cls):
-        WORK.mkdir(parents=True, exist_ok=True)
         # Wide and deep enough that activations are what fills the arena.
         cls.models = {
             "gpt2": model_with("model-gpt2", "tiny-gpt2", n_layer=6, vocab_size=256,
