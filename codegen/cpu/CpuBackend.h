@@ -11,7 +11,6 @@ public:
   explicit CpuBackend(CpuTarget target, Products products)
       : target(target), library(std::move(target), products) {}
 
-  std::string targetName() const override { return "cpu"; }
   const KernelLibrary &kernels() const override { return library; }
   DeviceRuntime runtime() const override { return {"gradc_cpu_device", {}}; }
   llvm::Expected<std::unique_ptr<llvm::Module>>

@@ -13,10 +13,10 @@ public:
   /// `host` is the machine that executables are linked for, and emulate kernels on.
   GpuBackend(GpuTarget target, CpuTarget host) : target(target), host(std::move(host)) {}
 
-  std::string targetName() const override { return "cuda:" + target.name(); }
   const KernelLibrary &kernels() const override { return library; }
   DeviceRuntime runtime() const override {
-    return {"gradc_emulated_device", {"libgradc_emulator.a", "-lboost_context"}};
+    // Boost.Context is linked in: where an executable runs, nothing need be installed for it.
+    return {"gradc_emulated_device", {"libgradc_emulator.a", "-l:libboost_context.a"}};
   }
   llvm::Expected<std::unique_ptr<llvm::Module>>
   lowerKernels(mlir::ModuleOp planned, llvm::LLVMContext &context) const override;

@@ -4,7 +4,6 @@
 #include "codegen/kernels/VectorTarget.h"
 
 #include "llvm/ADT/StringRef.h"
-#include "llvm/ADT/StringSwitch.h"
 
 #include <optional>
 #include <string>
@@ -15,7 +14,10 @@ namespace gradc::codegen::gpu {
 inline constexpr int64_t warpThreads = 32;
 
 struct GpuTarget {
-  int capability = 80; ///< compute capability times ten
+  /// The compute capabilities, times ten, that kernels are made for.
+  static constexpr int capabilities[] = {80, 86, 89, 90};
+
+  int capability = 80; ///< one of them
 
   /// "sm_80" and so on, as the PTX assembler and LLVM call it.
   std::string name() const { return "sm_" + std::to_string(capability); }
@@ -28,13 +30,10 @@ struct GpuTarget {
 
   /// Nothing when kernels are not made for an architecture of that name.
   static std::optional<GpuTarget> parse(llvm::StringRef name) {
-    int capability = llvm::StringSwitch<int>(name)
-                         .Case("sm_80", 80)
-                         .Case("sm_86", 86)
-                         .Case("sm_89", 89)
-                         .Case("sm_90", 90)
-                         .Default(0);
-    return capability ? std::optional<GpuTarget>({capability}) : std::nullopt;
+    for (int capability : capabilities)
+      if (GpuTarget target{capability}; target.name() == name)
+        return target;
+    return std::nullopt;
   }
 };
 

@@ -138,10 +138,6 @@ void ActivationGradOp::buildRow(RowBuilder &b, ArrayRef<NodeId> in, ArrayRef<int
                                 MutableArrayRef<NodeId> out) {
   out[0] = b.mul(in[0], activationDerivative(b, getKind(), in[1]));
 }
-void CastOp::buildRow(RowBuilder &, ArrayRef<NodeId> in, ArrayRef<int32_t>,
-                      MutableArrayRef<NodeId> out) {
-  out[0] = in[0]; // the cluster rounds what an op gives to its type
-}
 void DropoutOp::buildRow(RowBuilder &b, ArrayRef<NodeId> in, ArrayRef<int32_t>,
                          MutableArrayRef<NodeId> out) {
   double rate = getRate().convertToDouble();
@@ -224,16 +220,11 @@ void ActivationOp::buildBackward(OpBuilder &builder, ArrayRef<Value> grads,
   out[0] = ActivationGradOp::create(builder, getLoc(), getInput().getType(), grads[0], getInput(),
                                     getKind());
 }
-void CastOp::buildBackward(OpBuilder &builder, ArrayRef<Value> grads, MutableArrayRef<Value> out) {
-  out[0] = CastOp::create(builder, getLoc(), getInput().getType(), grads[0]);
-}
 void DropoutOp::buildBackward(OpBuilder &builder, ArrayRef<Value> grads,
                               MutableArrayRef<Value> out) {
   out[0] = DropoutOp::create(builder, getLoc(), grads[0], getSeed(), getStep(), getFirstRow(),
                              getStream(), getRateAttr());
 }
-Value CastOp::getOriginal() { return getInput(); }
-std::optional<StringRef> CastOp::getCopyPart() { return ""; }
 void DropoutOp::makeDeterministic() {
   replaceAllUsesWith(getInput());
   erase();
@@ -260,44 +251,8 @@ OpFoldResult NegOp::fold(FoldAdaptor) {
 OpFoldResult ScaleOp::fold(FoldAdaptor) {
   return getFactor().isExactlyValue(1.0) ? OpFoldResult(getInput()) : OpFoldResult();
 }
-OpFoldResult CastOp::fold(FoldAdaptor) {
-  if (getInput().getType() == getType())
-    return getInput();
-  // Widening and narrowing again gives the value back; the reverse rounds.
-  auto inner = getInput().getDefiningOp<CastOp>();
-  auto width = [](Type type) { return cast<RankedTensorType>(type).getElementTypeBitWidth(); };
-  if (inner && inner.getInput().getType() == getType() && width(inner.getType()) > width(getType()))
-    return inner.getInput();
-  return {};
-}
 OpFoldResult BroadcastOp::fold(FoldAdaptor) {
   return getInput().getType() == getType() ? OpFoldResult(getInput()) : OpFoldResult();
 }
 OpFoldResult ConstantOp::fold(FoldAdaptor) { return getValue(); }
 FusionRole ConstantOp::getFusionRole() { return FusionRole::constant; }
-
-//===-- Patterns
-//---------------------------------------------------------------------------------===//
-
-namespace {
-
-/// A result that is only widened to f32 is given in f32, where its sums are f32 anyway.
-struct WidenResult : OpRewritePattern<CastOp> {
-  using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(CastOp op, PatternRewriter &rewriter) const override {
-    auto result = dyn_cast<OpResult>(op.getInput());
-    auto producer = result ? dyn_cast<PrecisionOpInterface>(result.getOwner()) : nullptr;
-    if (!producer || !result.hasOneUse() || !getElementTypeOrSelf(op.getType()).isF32() ||
-        !producer.mayGiveFull(result.getResultNumber()))
-      return rewriter.notifyMatchFailure(op, "no sum in f32 that only this cast reads");
-    rewriter.modifyOpInPlace(producer, [&] { result.setType(op.getType()); });
-    rewriter.replaceOp(op, result);
-    return success();
-  }
-};
-
-} // namespace
-
-void CastOp::getCanonicalizationPatterns(RewritePatternSet &patterns, MLIRContext *context) {
-  patterns.add<WidenResult>(context);
-}

@@ -49,7 +49,8 @@ void printText(const Metadata &metadata) {
              formatBytes(memory.peak), formatBytes(memory.parameters),
              formatBytes(memory.gradients), formatBytes(memory.optimizer),
              formatBytes(memory.activations), formatBytes(memory.workspace));
-  fmt::print("kernels      {} distinct, {} launches a step\n", metadata.kernels.size(), launches);
+  fmt::print("kernels      {} distinct, {} kernel launches a step\n", metadata.kernels.size(),
+             launches);
 }
 
 } // namespace

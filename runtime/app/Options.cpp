@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "runtime/app/TrainFlags.h"
+#include "runtime/app/WholeNumber.h"
 #include "runtime/cpu/ThreadPool.h"
 
 namespace gradc::rt {
@@ -35,16 +36,16 @@ void addGenerate(CLI::App &command, GenerateOptions &o) {
       ->delimiter(',')
       ->take_all()
       ->excludes(text);
-  command.add_option("--tokens", o.tokens, "tokens to generate")
-      ->required()
-      ->check(CLI::PositiveNumber);
+  command.add_option("--tokens", o.tokens, "tokens to generate")->required()->check(wholeNumber(1));
   command.add_option("--temperature", o.temperature, "divides the logits; 0 = the likeliest token")
       ->capture_default_str()
       ->check(CLI::NonNegativeNumber);
   command.add_option("--top-k", o.topK, "choose among the k likeliest tokens; 0 = all")
       ->capture_default_str()
-      ->check(CLI::NonNegativeNumber);
-  command.add_option("--seed", o.seed, "of the choice")->capture_default_str();
+      ->check(wholeNumber(0));
+  command.add_option("--seed", o.seed, "of the choice")
+      ->capture_default_str()
+      ->check(wholeNumber(0, UINT64_MAX));
   addWeights(command, o.weights);
   addThreads(command, o.threads);
 }
@@ -57,7 +58,7 @@ void addEval(CLI::App &command, EvalOptions &o) {
       ->required();
   command.add_option("--batches", o.batches, "most batches to evaluate; 0 = all")
       ->capture_default_str()
-      ->check(CLI::NonNegativeNumber);
+      ->check(wholeNumber(0));
   command.add_flag("--json", o.json, "print a JSON object");
   addWeights(command, o.weights);
   addThreads(command, o.threads);
@@ -87,7 +88,7 @@ Expected<Command> parseCommandLine(int argc, const char *const *argv) {
   auto *bench = app.add_subcommand("bench", "time training steps on random tokens");
   bench->add_option("--steps", benchOptions.steps, "steps to time, after two to warm up")
       ->capture_default_str()
-      ->check(CLI::PositiveNumber);
+      ->check(wholeNumber(1));
   bench->add_flag("--json", benchOptions.json, "print a JSON object");
   addThreads(*bench, benchOptions.threads);
   auto *generate = app.add_subcommand("generate", "continue a prompt");

@@ -7,6 +7,8 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "runtime/app/WholeNumber.h"
+
 namespace gradc::rt {
 namespace {
 
@@ -57,7 +59,7 @@ void TrainFlags::addData(CLI::App &command) {
       ->required();
   command.add_option("--steps", o.steps, "optimizer steps of the whole run")
       ->required()
-      ->check(CLI::PositiveNumber);
+      ->check(wholeNumber(1));
   command
       .add_option("--data-order", order,
                   "shuffled (by seed and epoch) or sequential (B*T tokens further each microbatch)")
@@ -69,10 +71,10 @@ void TrainFlags::addData(CLI::App &command) {
       .add_option("--val-every", o.valEvery,
                   "steps between validations; 0 = after the last step only")
       ->capture_default_str()
-      ->check(CLI::NonNegativeNumber);
+      ->check(wholeNumber(0));
   command.add_option("--val-batches", o.valBatches, "most batches of a validation; 0 = all")
       ->capture_default_str()
-      ->check(CLI::NonNegativeNumber);
+      ->check(wholeNumber(0));
 }
 
 void TrainFlags::addSchedule(CLI::App &command) {
@@ -81,7 +83,7 @@ void TrainFlags::addSchedule(CLI::App &command) {
   command.add_option("--min-lr", minLr, "learning rate at the end [lr / 10]");
   command.add_option("--warmup", o.schedule.warmup, "steps of linear warm-up from 0")
       ->capture_default_str()
-      ->check(CLI::NonNegativeNumber);
+      ->check(wholeNumber(0));
   command
       .add_option("--lr-decay", decay,
                   "from --lr to --min-lr: cosine, linear, wsd (linear in the last tenth of the "
@@ -121,12 +123,14 @@ void TrainFlags::addLossScale(CLI::App &command) {
   command
       .add_option("--loss-scale-interval", scale.interval, "finite steps in a row before it grows")
       ->capture_default_str()
-      ->check(CLI::PositiveNumber);
+      ->check(wholeNumber(1));
 }
 
 void TrainFlags::addState(CLI::App &command) {
   TrainOptions &o = options;
-  command.add_option("--seed", o.seed, "of initial values and data order")->capture_default_str();
+  command.add_option("--seed", o.seed, "of initial values and data order")
+      ->capture_default_str()
+      ->check(wholeNumber(0, UINT64_MAX));
   command.add_option("--init", init,
                      "initial values: family (the model's own), normal, xavier, kaiming or "
                      "orthogonal [what was compiled in]");
@@ -138,7 +142,7 @@ void TrainFlags::addState(CLI::App &command) {
       .add_option("--checkpoint-every", o.checkpointEvery,
                   "steps between checkpoints; 0 = the last step's only")
       ->capture_default_str()
-      ->check(CLI::NonNegativeNumber);
+      ->check(wholeNumber(0));
   command.add_option("--keep", o.keep, "checkpoints to keep, at least 2")
       ->capture_default_str()
       ->check(CLI::Range(2, 1000000));
@@ -155,7 +159,7 @@ void TrainFlags::addOutput(CLI::App &command) {
                      "write the times of all launches to this file, in Chrome's trace format");
   command.add_option("--trace-steps", o.traceSteps, "steps to trace, from the first one run")
       ->capture_default_str()
-      ->check(CLI::PositiveNumber);
+      ->check(wholeNumber(1));
   command.add_flag("--check-nans", o.checkNans,
                    "before each step find the first tensor that is not finite (about twice the "
                    "time)");

@@ -14,12 +14,13 @@ namespace gradc::rt {
 
 InputFile::InputFile(InputFile &&other) noexcept
     : path_(std::move(other.path_)), descriptor_(std::exchange(other.descriptor_, -1)),
-      size_(other.size_) {}
+      size_(other.size_), identity_(other.identity_) {}
 
 InputFile &InputFile::operator=(InputFile &&other) noexcept {
   std::swap(path_, other.path_);
   std::swap(descriptor_, other.descriptor_);
   std::swap(size_, other.size_);
+  std::swap(identity_, other.identity_);
   return *this;
 }
 
@@ -39,6 +40,7 @@ Expected<InputFile> InputFile::open(const std::string &path) {
   if (!S_ISREG(info.st_mode))
     return Status::user(fmt::format("{}: is not a regular file; give the path of a file", path));
   file.size_ = static_cast<uint64_t>(info.st_size);
+  file.identity_ = {info.st_dev, info.st_ino};
   return file;
 }
 

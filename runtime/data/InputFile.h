@@ -10,6 +10,13 @@
 
 namespace gradc::rt {
 
+/// Which file it is, as the system tells it: two paths can lead to one, and a path to another file
+/// later.
+struct FileIdentity {
+  uint64_t device = 0, inode = 0;
+  bool operator==(const FileIdentity &) const = default;
+};
+
 /// Owns the descriptor; what it reads stays there when the file is renamed or deleted meanwhile.
 /// Safe to read from any thread.
 class InputFile {
@@ -24,6 +31,7 @@ public:
   /// Bytes when it was opened.
   uint64_t size() const { return size_; }
   int descriptor() const { return descriptor_; }
+  const FileIdentity &identity() const { return identity_; }
 
   /// Reads the bytes from `offset` on that fill `into`. Where they are no longer there, because the
   /// file was cut short after it was opened, that is a fault of the machine.
@@ -35,6 +43,7 @@ private:
   std::string path_;
   int descriptor_ = -1;
   uint64_t size_ = 0;
+  FileIdentity identity_;
 };
 
 } // namespace gradc::rt

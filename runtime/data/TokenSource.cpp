@@ -138,8 +138,8 @@ std::string_view tokenFormatName(TokenFormat format) {
 Status TokenSource::add(const std::string &path) {
   GRADC_ASSIGN_OR_RETURN(InputFile input, InputFile::open(path));
   GRADC_ASSIGN_OR_RETURN(Layout layout, detect(path, input));
-  files_.push_back(
-      {path, layout.format, std::move(input), layout.headerBytes, size_, layout.count});
+  files_.push_back({path, layout.format, layout.headerBytes, size_, layout.count});
+  inputs_.add(path, std::move(input));
   size_ += layout.count;
   return {};
 }
@@ -192,7 +192,8 @@ Status TokenSource::read(uint64_t begin, uint64_t count, int32_t *out, int64_t v
   for (--file; count > 0; ++file) {
     uint64_t offset = begin - file->first;
     uint64_t taken = std::min(count, file->count - offset);
-    GRADC_RETURN_IF_ERROR(readFrom(*file, offset, taken, out, vocabSize));
+    GRADC_RETURN_IF_ERROR(
+        readFrom(static_cast<size_t>(file - files_.begin()), offset, taken, out, vocabSize));
     begin += taken;
     count -= taken;
     out += taken;
@@ -200,11 +201,13 @@ Status TokenSource::read(uint64_t begin, uint64_t count, int32_t *out, int64_t v
   return {};
 }
 
-Status TokenSource::readFrom(const File &file, uint64_t begin, uint64_t count, int32_t *out,
+Status TokenSource::readFrom(size_t index, uint64_t begin, uint64_t count, int32_t *out,
                              int64_t vocabSize) const {
+  const File &file = files_[index];
   size_t width = bytesPerToken(file.format);
+  GRADC_ASSIGN_OR_RETURN(auto input, inputs_.use(index));
   std::vector<std::byte> bytes(count * width);
-  GRADC_RETURN_IF_ERROR(file.input.read(file.headerBytes + begin * width, bytes));
+  GRADC_RETURN_IF_ERROR(input->read(file.headerBytes + begin * width, bytes));
   const std::byte *from = bytes.data();
   uint64_t good = width == 1   ? widen<uint8_t>(from, count, out, vocabSize)
                   : width == 2 ? widen<uint16_t>(from, count, out, vocabSize)

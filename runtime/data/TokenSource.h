@@ -4,7 +4,7 @@
 #pragma once
 
 #include "runtime/Status.h"
-#include "runtime/data/InputFile.h"
+#include "runtime/data/OpenFiles.h"
 #include "runtime/data/TokenFolder.h"
 
 #include <cstdint>
@@ -38,8 +38,9 @@ public:
   TokenFormat format() const { return files_.front().format; }
 
   /// Copies tokens [begin, begin + count) to `out`. An id that is not below `vocabSize` is a user
-  /// error that names its file and position; a file that has become shorter is a fault of the
-  /// machine; a range past the end is a defect of the caller.
+  /// error that names its file and position; a file that has become shorter, or that is no
+  /// longer the one that was opened, is a fault of the machine; a range past the end is a defect of
+  /// the caller.
   Status read(uint64_t begin, uint64_t count, int32_t *out, int64_t vocabSize) const;
 
 private:
@@ -48,17 +49,17 @@ private:
   struct File {
     std::string path;
     TokenFormat format;
-    InputFile input;
     size_t headerBytes;
     uint64_t first; ///< position of its first token in the whole sequence
     uint64_t count;
   };
   Status add(const std::string &path);
-  Status readFrom(const File &file, uint64_t begin, uint64_t count, int32_t *out,
+  Status readFrom(size_t index, uint64_t begin, uint64_t count, int32_t *out,
                   int64_t vocabSize) const;
 
   std::string path_;
-  std::vector<File> files_; ///< never empty once open
+  std::vector<File> files_;  ///< never empty once open
+  mutable OpenFiles inputs_; ///< of files_, by their index
   std::vector<std::string> leftOut_;
   uint64_t size_ = 0;
 };

@@ -9,7 +9,7 @@ namespace gradc::rt {
 
 class EmulatedDevice : public CpuDevice {
 public:
-  /// `threads` are for matrix products; the emulator is one thread.
+  /// `threads` are those of the CPU device's own work; kernels and products are on one thread.
   static Expected<std::unique_ptr<EmulatedDevice>> create(int threads,
                                                           WarpOrder order = WarpOrder::alternating);
 

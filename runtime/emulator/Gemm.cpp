@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -59,6 +60,41 @@ std::vector<float> read(const GradcMatrix &matrix, const std::byte *from, int64_
   return values;
 }
 
+int64_t bytesOf(int64_t type) {
+  switch (type) {
+  case GRADC_F32:
+    return 4;
+  case GRADC_BF16:
+  case GRADC_F16:
+    return 2;
+  default:
+    return 1;
+  }
+}
+
+/// The elements of a matrix, of all batch elements, must lie within its buffer. Which they are
+/// depends on the strides alone: the first and the last place are enough to know.
+Status checkBounds(const GradcGemm &gemm, const char *operand, const GradcMatrix &matrix,
+                   int64_t rows, int64_t columns) {
+  int64_t first = 0, last = 0;
+  for (auto [count, stride] :
+       {std::pair{rows, matrix.rowStride}, std::pair{columns, matrix.columnStride},
+        std::pair{gemm.batch[0], matrix.batchStride[0]},
+        std::pair{gemm.batch[1], matrix.batchStride[1]}}) {
+    if (count <= 0)
+      return {}; // there are none
+    int64_t reach = (count - 1) * stride;
+    (reach < 0 ? first : last) += reach;
+  }
+  int64_t size = bytesOf(matrix.type);
+  if (first >= 0 && (last + 1) * size <= matrix.buffer.bytes)
+    return {};
+  return Status::defect(fmt::format("product {}: operand {} reaches from byte {} to {} of a buffer "
+                                    "of {} bytes; please report this",
+                                    gemm.name, operand, first * size, (last + 1) * size,
+                                    matrix.buffer.bytes));
+}
+
 int64_t firstOf(const GradcMatrix &matrix, int64_t i, int64_t j) {
   return i * matrix.batchStride[0] + j * matrix.batchStride[1];
 }
@@ -95,6 +131,9 @@ Status emulateGemm(const GradcGemm &gemm, const GemmOperands &operands) {
       return Status::defect(fmt::format("product {}: type {} of an operand is not known; please "
                                         "report this",
                                         gemm.name, matrix->type));
+  GRADC_RETURN_IF_ERROR(checkBounds(gemm, "A", gemm.a, gemm.m, gemm.k));
+  GRADC_RETURN_IF_ERROR(checkBounds(gemm, "B", gemm.b, gemm.k, gemm.n));
+  GRADC_RETURN_IF_ERROR(checkBounds(gemm, "C", gemm.c, gemm.m, gemm.n));
   for (int64_t i = 0; i < gemm.batch[0]; ++i)
     for (int64_t j = 0; j < gemm.batch[1]; ++j)
       multiply(gemm, operands, i, j);

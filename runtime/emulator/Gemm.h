@@ -17,7 +17,7 @@ struct GemmOperands {
 
 /// Runs a product in plain loops: operands in any of GradcType's types, sums in f64, rounded once
 /// to f32, to what is accumulated, and to C's type. A defect status names a type that does not
-/// exist.
+/// exist, or an operand whose elements reach outside of its buffer; C is then not written.
 Status emulateGemm(const GradcGemm &gemm, const GemmOperands &operands);
 
 } // namespace gradc::rt

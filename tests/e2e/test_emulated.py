@@ -5,7 +5,7 @@ import unittest
 
 import test_goldens
 import test_precision
-from harness import GOLDENS, GRADC, Case, compile_model, fresh, metrics, model_with, run
+from harness import (GOLDENS, GRADC, SOURCE, Case, compile_model, fresh, metrics, model_with, run)
 
 EMULATED = ("--target", "cuda:sm_90", "--emulate")
 
@@ -70,12 +70,48 @@ class Targets(Case):
                    "cuda:sm_90", expect=1)
         self.assertIn("--emulate", done.stderr)
 
+    def refused(self, model, *flags):
+        """The one line of a compile that is the user's error."""
+        done = run(GRADC, "compile", model, "-o", fresh("emulated.exe"), *flags, expect=1)
+        self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+        return done.stderr
+
     def test_unknown_targets(self):
-        for flags, word in ((("--target", "rocm"), "cuda:sm_90"), (("--target", "cuda:sm_20"), "cuda:sm_80"),
-                            (("--emulate",), "--target")):
-            done = run(GRADC, "compile", GOLDENS / "tiny-gpt2", "-o", fresh("emulated.exe"), *flags,
-                       expect=1)
-            self.assertIn(word, done.stderr)
+        every = "cpu, cuda:sm_80, cuda:sm_86, cuda:sm_89, cuda:sm_90"
+        for target in ("rocm", "cuda:sm_20", "cuda:", "cuda:sm_800", "sm_90"):
+            self.assertIn(f"use one of {every}", self.refused(GOLDENS / "tiny-gpt2", "--target", target))
+        self.assertIn("architecture is missing", self.refused(GOLDENS / "tiny-gpt2", "--target", "cuda"))
+        self.assertIn(every, " ".join(run(GRADC, "compile", "--help").stdout.split()))
+        self.assertIn("--target", self.refused(GOLDENS / "tiny-gpt2", "--emulate"))
+
+    def test_flags_that_would_do_nothing(self):
+        for flag, value in (("--emit", "ptx"), ("--emit", "cubin"), ("--emit", "llvm"), ("--emit", "exec"),
+                            ("--emit", "nn"), ("--compile-to", "memory-plan")):
+            self.assertIn(f"leave out {flag} {value}",
+                          self.refused(GOLDENS / "tiny-gpt2", *EMULATED, flag, value))
+        self.assertIn("leave --gemm out",
+                      self.refused(GOLDENS / "tiny-gpt2", *EMULATED, "--gemm", "library"))
+        run(GRADC, "plan", LINEAR, *EMULATED)
+
+    def test_a_plan_is_resumed_for_its_own_target(self):
+        path = fresh("planned-for-gpu.mlir")
+        run(GRADC, "compile", LINEAR, "-o", path, "--compile-to", "memory-plan", "--target", "cuda:sm_90")
+        resume = ("--compile-from", "memory-plan")
+        self.assertIn("--emulate", self.refused(path, *resume))
+        self.assertIn("compiled with cuda:sm_90", self.refused(path, *resume, "--target", "cuda:sm_80"))
+        self.assertIn("leave out --emit ptx", self.refused(path, *resume, "--emulate", "--emit", "ptx"))
+        executable = fresh("emulated.exe")
+        run(GRADC, "compile", path, "-o", executable, *resume, "--emulate")
+        self.assertIn("cuda:sm_90", run(executable, "info").stdout)
+        run(executable, "bench", "--steps", 1)
+        self.assertNotIn("boost", run("ldd", executable).stdout)
+
+    def test_what_a_gpu_has_no_kernel_for(self):
+        model = model_with("narrow-heads", n_embd=36, n_head=3)
+        said = self.refused(model, *EMULATED)
+        self.assertTrue(said.startswith("error: transformer.h.0.attn: "), said)
+        self.assertIn("head dimension", said)
+        self.assertIn("--target cpu", said)
 
 
 if __name__ == "__main__":

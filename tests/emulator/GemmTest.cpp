@@ -34,15 +34,25 @@ std::vector<std::byte> memoryOf(const Numbers &numbers) {
   return memory;
 }
 
+int64_t bytesOf(GradcType type) {
+  for (const Numbers &numbers : operands)
+    if (numbers.type == type)
+      return numbers.bytes;
+  return 0;
+}
+
 /// 2 x 2 matrices, row by row, with C in f32.
 GradcGemm squares(GradcType a, GradcType b) {
   GradcGemm gemm{};
   gemm.name = "squares";
   gemm.m = gemm.n = gemm.k = 2;
   gemm.batch[0] = gemm.batch[1] = 1;
-  gemm.a = {{}, 2, 1, {0, 0}, a};
-  gemm.b = {{}, 2, 1, {0, 0}, b};
-  gemm.c = {{}, 2, 1, {0, 0}, GRADC_F32};
+  auto matrix = [](GradcType type, int64_t bytes) {
+    return GradcMatrix{{GRADC_ARENA, 0, 0, 4 * bytes}, 2, 1, {0, 0}, type};
+  };
+  gemm.a = matrix(a, bytesOf(a));
+  gemm.b = matrix(b, bytesOf(b));
+  gemm.c = matrix(GRADC_F32, 4);
   return gemm;
 }
 
@@ -99,6 +109,47 @@ TEST(EmulatedGemm, RefusesTypesThatAreNone) {
   EXPECT_FALSE(emulateGemm(gemm, {}).ok());
   gemm = squares(static_cast<GradcType>(5), GRADC_F32);
   EXPECT_FALSE(emulateGemm(gemm, {}).ok());
+}
+
+/// The result of a product whose operands all are `memory`, which must not be touched if it fails.
+Status onZeros(const GradcGemm &gemm) {
+  std::vector<float> memory(64);
+  auto *bytes = reinterpret_cast<std::byte *>(memory.data());
+  return emulateGemm(gemm, {bytes, bytes, bytes, 1});
+}
+
+TEST(EmulatedGemm, RefusesWhatReachesOutsideOfItsBuffer) {
+  const std::pair<GradcMatrix GradcGemm::*, const char *> matrices[] = {
+      {&GradcGemm::a, "operand A"}, {&GradcGemm::b, "operand B"}, {&GradcGemm::c, "operand C"}};
+  for (auto [matrix, name] : matrices) {
+    auto expectRefused = [&, matrix = matrix, name = name](auto change) {
+      GradcGemm gemm = squares(GRADC_F32, GRADC_F32);
+      ASSERT_TRUE(onZeros(gemm).ok());
+      change(gemm, gemm.*matrix);
+      Status status = onZeros(gemm);
+      EXPECT_EQ(status.code(), ExitCode::defect);
+      EXPECT_NE(status.message().find(name), std::string::npos) << status.message();
+    };
+    expectRefused([](GradcGemm &, GradcMatrix &m) { m.buffer.bytes = 15; });
+    expectRefused([](GradcGemm &, GradcMatrix &m) { m.rowStride = 3; });
+    expectRefused([](GradcGemm &, GradcMatrix &m) { m.columnStride = -1; });
+    expectRefused([](GradcGemm &gemm, GradcMatrix &m) {
+      gemm.batch[1] = 2;
+      m.batchStride[1] = 1;
+    });
+  }
+}
+
+TEST(EmulatedGemm, TakesAllOfItsBuffer) {
+  GradcGemm gemm = squares(GRADC_F32, GRADC_F32);
+  gemm.batch[0] = 2;
+  for (GradcMatrix *matrix : {&gemm.a, &gemm.b, &gemm.c}) {
+    *matrix = {{GRADC_ARENA, 0, 0, 4 * 8}, 1, 2, {4, 0}, GRADC_F32}; // transposed, two of them
+    ASSERT_TRUE(onZeros(gemm).ok());
+  }
+  gemm.batch[0] = 0;
+  gemm.a.buffer.bytes = 0; // no element is read
+  EXPECT_TRUE(onZeros(gemm).ok());
 }
 
 } // namespace

@@ -36,6 +36,24 @@ TEST_F(AppRefusal, RefusesWrongInputInOneLine) {
               "checkpoint");
 }
 
+TEST_F(AppRefusal, NumbersThatTheFlagDoesNotHold) {
+  const char *beyond = "99999999999999999999";
+  for (const char *flag : {"--warmup", "--seed", "--val-every", "--checkpoint-every", "--keep",
+                           "--trace-steps", "--loss-scale-interval", "--threads"})
+    expectError(runToy(train(5, {flag, beyond})), 1, flag);
+  for (const char *steps :
+       {beyond, "9223372036854775807", "1000000000001", "-1", "1.5", "0x10", ""})
+    expectError(runToy({"train", "--data", data, "--steps", steps}), 1,
+                "--steps: expected a whole number from 1 to 1000000000000, got: ");
+  expectError(runToy(train(5, {"--seed", "-1"})), 1, "--seed");
+  expectError(runToy({"bench", "--steps", beyond}), 1, "--steps");
+  expectError(runToy({"eval", "--data", data, "--init-weights", data, "--batches", beyond}), 1,
+              "--batches");
+  expectError(runToy({"generate", "--prompt", "a", "--tokens", "1", "--top-k", beyond}), 1,
+              "--top-k");
+  EXPECT_EQ(runToy(train(1, {"--seed", "18446744073709551615"})).exitCode, 0);
+}
+
 TEST_F(AppRefusal, RefusesATokenBeyondTheVocabulary) {
   std::string tokens(4000, '\0');
   tokens[2 * 777 + 1] = 1; // token 777 is 256

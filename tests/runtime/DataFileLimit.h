@@ -1,4 +1,4 @@
-// A stand-in for a full disk that needs no privileges.
+// Stand-ins for a full disk and a full table of descriptors that need no privileges.
 #pragma once
 
 #include <csignal>
@@ -24,6 +24,22 @@ public:
 private:
   rlimit before_;
   void (*handler_)(int);
+};
+
+/// While it lives the process can have `count` descriptors, those that are open already included.
+class DescriptorLimit {
+public:
+  explicit DescriptorLimit(rlim_t count) {
+    ::getrlimit(RLIMIT_NOFILE, &before_);
+    rlimit limited = before_;
+    limited.rlim_cur = count;
+    ::setrlimit(RLIMIT_NOFILE, &limited);
+  }
+  DescriptorLimit(const DescriptorLimit &) = delete;
+  ~DescriptorLimit() { ::setrlimit(RLIMIT_NOFILE, &before_); }
+
+private:
+  rlimit before_;
 };
 
 } // namespace gradc::rt

@@ -1,9 +1,11 @@
 // Token files: formats are detected and read exactly; truncated, lying and short ones are refused.
 #include "runtime/data/TokenSource.h"
 
+#include "tests/runtime/DataFileLimit.h"
 #include "tests/runtime/DataFixture.h"
 
 #include <cstring>
+#include <thread>
 
 namespace gradc::rt {
 namespace {
@@ -197,6 +199,63 @@ TEST_F(DataTokenSource, AFileThatIsCutShortMeanwhile) {
                "ends at byte 2001, of 8000 when it was opened");
   EXPECT_ERROR((*source)->read(3000, 1, out.data(), 8), ExitCode::machineFault, "cut.bin",
                "restore the file");
+}
+
+/// More files than a process may have open, of one token each.
+class DataManyFiles : public DataTokenSource {
+protected:
+  static constexpr int count = 3 * static_cast<int>(OpenFiles::most);
+  void SetUp() override {
+    DataTokenSource::SetUp();
+    for (int i = 0; i < count; ++i)
+      write(name(i), raw<uint16_t>({static_cast<uint16_t>(i), 7}));
+    DescriptorLimit limit(OpenFiles::most + 16);
+    auto opened = openTokens(folder);
+    ASSERT_OK(opened.status());
+    source = std::move(*opened);
+    for (int round = 0; round < 2; ++round)
+      ASSERT_NO_FATAL_FAILURE(readThem());
+  }
+  static std::string name(int i) { return std::to_string(100 + i) + ".bin"; }
+  void readThem() {
+    std::vector<int32_t> tokens = readAll(*source, count);
+    for (int i = 0; i < count; ++i)
+      ASSERT_EQ(tokens[2 * i], i);
+  }
+  /// Of file `i`'s first token; what was read last stays open, the first files do not.
+  Status readOf(int i) {
+    int32_t token;
+    return source->read(2 * static_cast<uint64_t>(i), 1, &token, count);
+  }
+
+  std::unique_ptr<TokenSource> source;
+};
+
+TEST_F(DataManyFiles, FromManyThreads) {
+  DescriptorLimit limit(OpenFiles::most + 16);
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i)
+    threads.emplace_back([&] { readThem(); });
+  for (std::thread &thread : threads)
+    thread.join();
+}
+
+TEST_F(DataManyFiles, OneIsCutShortMeanwhile) {
+  std::filesystem::resize_file(path(name(0)), 3);
+  EXPECT_ERROR(readOf(0), ExitCode::machineFault, name(0).c_str(), "has 3 bytes, of 4",
+               "restore the file");
+  ASSERT_OK(readOf(1));
+}
+
+TEST_F(DataManyFiles, OneIsReplacedMeanwhile) {
+  write("new", raw<uint16_t>({9, 9}));
+  std::filesystem::rename(path("new"), path(name(2)));
+  EXPECT_ERROR(readOf(2), ExitCode::machineFault, name(2).c_str(),
+               "another file has taken its place");
+  std::filesystem::remove(path(name(3)));
+  EXPECT_ERROR(readOf(3), ExitCode::userError, name(3).c_str());
+  std::ofstream(path(name(4)), std::ios::app) << "more"; // what was there is still there
+  ASSERT_OK(readOf(4));
 }
 
 } // namespace

@@ -26,6 +26,15 @@ int64_t physicalMemory() {
   return static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGE_SIZE);
 }
 
+/// `transformer.h.0.attn: ` or `model.mlir:3:8: `, whatever else the location has.
+void printPlace(Location location, llvm::raw_ostream &out) {
+  if (auto name = location->findInstanceOf<NameLoc>())
+    out << name.getName().getValue() << ": ";
+  else if (auto line = location->findInstanceOf<FileLineColLoc>())
+    out << line.getFilename().getValue() << ":" << line.getLine() << ":" << line.getColumn()
+        << ": ";
+}
+
 /// The phase whose module `emit` prints, for kinds that are IR.
 std::optional<Phase> phaseOfEmit(llvm::StringRef emit) {
   if (emit == "nn")
@@ -44,8 +53,7 @@ Compiler::Compiler(CompileRequest asked)
   context->getDiagEngine().registerHandler([this](Diagnostic &diagnostic) {
     if (diagnostic.getSeverity() == DiagnosticSeverity::Error && firstDiagnostic.empty()) {
       llvm::raw_string_ostream stream(firstDiagnostic);
-      if (!isa<UnknownLoc>(diagnostic.getLocation()))
-        stream << diagnostic.getLocation() << ": ";
+      printPlace(diagnostic.getLocation(), stream);
       stream << diagnostic;
     }
     return success();
@@ -135,11 +143,20 @@ Failure Compiler::runPasses(Phase phase) {
 Failure Compiler::runPhase(Phase phase, ModuleOp onto) {
   PassManager passes(context.get());
   buildPhase(phase, passes, request.passes, backend->kernels());
-  if (failed(passes.run(onto)))
-    // A model of the user's own can be at fault as much as we can; a config.json cannot.
-    return diagnosed(model.info.config.empty() ? Exit::userError : Exit::defect,
-                     "phase " + nameOf(phase).str() + " failed");
-  return {};
+  return failed(passes.run(onto)) ? failureOf(phase) : Failure{};
+}
+
+/// Whose fault it is that a phase's passes failed, and what they said.
+Failure Compiler::failureOf(Phase phase) {
+  // The plan asks the target for kernels, and a target does not have them all.
+  bool isLimit = phase == Phase::memoryPlan && request.target != "cpu";
+  // A model of the user's own can be at fault as much as we can; a config.json cannot.
+  bool isDefect = !isLimit && !model.info.config.empty();
+  Failure failure = diagnosed(isDefect ? Exit::defect : Exit::userError,
+                              "phase " + nameOf(phase).str() + " failed");
+  if (isLimit && !llvm::StringRef(failure.message).contains("--target cpu"))
+    failure.message += "; use --target cpu";
+  return failure;
 }
 
 /// Sets the passes' recompute mode or, for auto, the first level whose planned peak is within the

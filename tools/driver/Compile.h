@@ -51,6 +51,7 @@ private:
   Failure checkLossChunk() const;
   bool writesProgram() const;
   Failure checkOutput() const;
+  Failure checkTarget();
   Failure runPasses(Phase phase);
   Failure runPhase(Phase phase, mlir::ModuleOp onto);
   Failure chooseRecompute();
@@ -62,6 +63,7 @@ private:
   Failure writeModule(const std::string &path);
   Failure timed(Phase phase, llvm::function_ref<Failure()> work);
   codegen::CompileFlags flags() const;
+  Failure failureOf(Phase phase);
   Failure diagnosed(Exit code, const std::string &fallback);
 
   CompileRequest request;

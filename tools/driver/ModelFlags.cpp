@@ -3,6 +3,7 @@
 #include "passes/Optimizers.h"
 #include "tools/driver/ByteSize.h"
 #include "tools/driver/LossChunk.h"
+#include "tools/driver/Target.h"
 
 #include <CLI/CLI.hpp>
 
@@ -106,8 +107,7 @@ void ModelFlags::addCode(CLI::App &app) {
       ->check(CLI::IsMember({"family", "normal", "xavier", "kaiming", "orthogonal"}))
       ->capture_default_str();
   app.add_option("--target", request.target,
-                 "What to compile for: cpu, or an NVIDIA GPU: cuda:sm_80, cuda:sm_86, cuda:sm_89, "
-                 "cuda:sm_90")
+                 "What to compile for, the CPU or an NVIDIA GPU: one of " + targetNames())
       ->capture_default_str();
   app.add_flag("--emulate", request.emulate,
                "An executable that runs a GPU's kernels on the host, thread by thread, and checks "

@@ -48,17 +48,35 @@ Failure Compiler::checkOutput() const {
   return {};
 }
 
-Failure Compiler::compile() {
-  if (Failure failure = checkOutput())
-    return failure;
-  if (Failure failure = chooseBackend()) // before any work: --target may name none
+/// A target that exists and can have the output that is asked for.
+Failure Compiler::checkTarget() {
+  if (Failure failure = chooseBackend())
     return failure;
   if (writesProgram() && request.target != "cpu" && !request.emulate)
     return {Exit::userError, "--target " + request.target +
                                  ": executables for GPUs are not in this version; add --emulate, "
                                  "or --emit ptx or cubin"};
+  if (request.emulate && !writesProgram())
+    return {Exit::userError,
+            "--emulate is for executables, and none is asked for; leave it out, "
+            "or leave out " +
+                (request.emit == "exe" ? "--compile-to " + nameOf(*request.to).str()
+                                       : "--emit " + request.emit)};
+  return {};
+}
+
+Failure Compiler::compile() {
+  if (Failure failure = checkOutput())
+    return failure;
+  // Before any work, unless the target is what a resumed module was planned for.
+  if (!request.from)
+    if (Failure failure = checkTarget())
+      return failure;
   if (Failure failure = plan())
     return failure;
+  if (request.from)
+    if (Failure failure = checkTarget())
+      return failure;
   if (request.to && *request.to <= Phase::memoryPlan)
     return writeModule(request.output);
   if (request.emit != "exe")

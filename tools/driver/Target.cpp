@@ -5,6 +5,13 @@
 
 namespace gradc {
 
+std::string targetNames() {
+  std::string names = "cpu";
+  for (int capability : codegen::gpu::GpuTarget::capabilities)
+    names += ", cuda:" + codegen::gpu::GpuTarget{capability}.name();
+  return names;
+}
+
 llvm::Expected<std::unique_ptr<codegen::Backend>> makeBackend(const CompileRequest &request) {
   codegen::CpuTarget host = codegen::CpuTarget::host();
   host.threads = request.threads;
@@ -15,14 +22,21 @@ llvm::Expected<std::unique_ptr<codegen::Backend>> makeBackend(const CompileReque
                                      "cuda:sm_80 or another GPU, or leave it out");
     return std::make_unique<codegen::CpuBackend>(host, request.products);
   }
-  if (!name.consume_front("cuda:"))
+  if (name == "cuda" || name == "cuda:")
     return llvm::createStringError("--target " + request.target +
-                                   " is not known; use cpu, cuda:sm_80 or cuda:sm_90");
+                                   ": the GPU's architecture is missing; use one of " +
+                                   targetNames());
+  if (!name.consume_front("cuda:"))
+    return llvm::createStringError("--target " + request.target + " is not known; use one of " +
+                                   targetNames());
   std::optional<codegen::gpu::GpuTarget> target = codegen::gpu::GpuTarget::parse(name);
   if (!target)
     return llvm::createStringError("--target " + request.target +
-                                   ": no kernels for that architecture; use cuda:sm_80, "
-                                   "cuda:sm_86, cuda:sm_89 or cuda:sm_90");
+                                   ": no kernels for that architecture; use one of " +
+                                   targetNames());
+  if (request.products == codegen::Products::library)
+    return llvm::createStringError("--gemm library: the products of a GPU are its library's "
+                                   "anyhow; leave --gemm out, or use --target cpu");
   return std::make_unique<codegen::gpu::GpuBackend>(*target, host);
 }
 
