@@ -244,8 +244,10 @@ bool CpuKernelLibrary::emitsProduct(Operation *product) const {
   bool isPlain = !cast<nn::MatmulOp>(product).getTf32() &&
                  llvm::all_of(product->getOperands(), isF32) &&
                  llvm::all_of(product->getResults(), isF32);
-  if (products != Products::faster || !isPlain)
-    return products == Products::generated || !isPlain;
+  if (products == Products::generated || !isPlain)
+    return true;
+  if (products == Products::library)
+    return false;
   // Strides follow from where the operands are placed, which comes later: contiguous here.
   SmallVector<int64_t> strides(product->getNumOperands() + product->getNumResults(), 0);
   return times->prefersGenerated(specOf(cast<nn::MatmulOp>(product), strides, target));
