@@ -174,6 +174,7 @@ static json::Value describe(const CompileFlags &flags) {
                       {"loss_chunk", flags.lossChunk},
                       {"document_mask", separator ? "on" : "off"},
                       {"document_separator", separator.value_or(-1)},
+                      {"gemm", flags.gemm},
                       {"mesh", "dp=1,tp=1,pp=1,cp=1"},
                       {"zero", 0},
                       {"target", flags.target},

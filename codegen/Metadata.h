@@ -19,7 +19,8 @@ struct CompileFlags {
   std::string lossChunk = "auto";        ///< rows of a chunk, 0 for all, or auto
   /// The token that ends a document, where documents are masked.
   std::optional<int64_t> documentSeparator = std::nullopt;
-  std::string target = "cpu"; ///< cpu or cuda:ARCH
+  std::string gemm = "generated"; ///< generated, library or auto
+  std::string target = "cpu";     ///< cpu or cuda:ARCH
   bool emulate = false;
   CpuTarget host; ///< that the executable runs on
 };

@@ -8,8 +8,9 @@ namespace gradc::codegen {
 
 class CpuBackend final : public Backend {
 public:
-  explicit CpuBackend(CpuTarget target, Products products)
-      : target(target), library(std::move(target), products) {}
+  /// `times` as CpuKernelLibrary has it.
+  CpuBackend(CpuTarget target, Products products, ProductTimes *times)
+      : target(target), library(std::move(target), products, times) {}
 
   const KernelLibrary &kernels() const override { return library; }
   DeviceRuntime runtime() const override { return {"gradc_cpu_device", {}}; }

@@ -202,7 +202,13 @@ bool CpuKernelLibrary::emitsProduct(Operation *product) const {
   bool isPlain = !cast<nn::MatmulOp>(product).getTf32() &&
                  llvm::all_of(product->getOperands(), isF32) &&
                  llvm::all_of(product->getResults(), isF32);
-  return products == Products::generated || !isPlain;
+  if (products == Products::generated || !isPlain)
+    return true;
+  if (products == Products::library)
+    return false;
+  // Strides follow from where the operands are placed, which comes later: contiguous here.
+  SmallVector<int64_t> strides(product->getNumOperands() + product->getNumResults(), 0);
+  return times->prefersGenerated(specOf(cast<nn::MatmulOp>(product), strides, target));
 }
 
 int64_t CpuKernelLibrary::gemmWorkspaceBytes(int64_t m, int64_t n, int64_t k) const {

@@ -2,19 +2,23 @@
 // emitter. Adding a family touches its own emitter and this table.
 #pragma once
 
+#include "codegen/cpu/ProductTimes.h"
 #include "codegen/cpu/Target.h"
 #include "ir/Exec.h"
 #include "ir/KernelLibrary.h"
 
 namespace gradc::codegen {
 
-/// Who makes matrix products: kernels of ours, or the runtime's library (oneDNN).
-enum class Products { generated, library };
+/// Who makes matrix products: kernels of ours, the runtime's library (oneDNN), or for each shape
+/// the faster one.
+enum class Products { generated, library, faster };
 
 class CpuKernelLibrary final : public KernelLibrary {
 public:
-  explicit CpuKernelLibrary(CpuTarget target, Products products = Products::generated)
-      : target(std::move(target)), products(products) {}
+  /// `times` outlives the object, and is there where products are the faster ones.
+  explicit CpuKernelLibrary(CpuTarget target, Products products = Products::generated,
+                            ProductTimes *times = nullptr)
+      : target(std::move(target)), products(products), times(times) {}
   /// The library is given products of f32 alone.
   bool emitsProduct(mlir::Operation *product) const override;
   llvm::FailureOr<KernelGeometry> geometry(mlir::Operation *op,
@@ -24,6 +28,7 @@ public:
 private:
   CpuTarget target;
   Products products;
+  ProductTimes *times;
 };
 
 /// Emits every exec.kernel of `module` into a new module of functions with the kernels' names.

@@ -168,6 +168,11 @@ bool GemmEngine::Implementation::execute(GemmPlan &plan, const float *a, const f
   return ok;
 }
 
+std::string gemmLibraryVersion() {
+  const dnnl_version_t *version = dnnl_version();
+  return fmt::format("{}.{}.{}", version->major, version->minor, version->patch);
+}
+
 GemmEngine::GemmEngine(ThreadPool &pool, GemmPacking packing)
     : implementation_(std::make_unique<Implementation>(pool, packing)) {}
 

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <string>
 
 #include "runtime/Abi.h"
 #include "runtime/Status.h"
@@ -12,6 +13,9 @@
 namespace gradc::rt {
 
 class ThreadPool;
+
+/// The library's version, e.g. "2.6.3".
+std::string gemmLibraryVersion();
 
 /// Whether right operands are packed where the library has a packed layout that it likes better
 /// (processors with AVX-512), or always: slower elsewhere, but it lets the packed path be tested on

@@ -16,6 +16,11 @@ int fail(const Failure &failure) {
   return static_cast<int>(failure.code);
 }
 
+void printWarnings(const Compiler &compiler) {
+  for (const std::string &line : compiler.warnings())
+    llvm::errs() << "warning: " << line << "\n";
+}
+
 std::string phaseNames() {
   std::string names;
   for (const PhaseInfo &info : phases())
@@ -87,6 +92,7 @@ struct CompileCommand {
     Compiler compiler(flags.request);
     if (Failure failed = compiler.compile())
       return fail(failed);
+    printWarnings(compiler);
     if (!flags.request.to && flags.request.emit == "exe")
       printSummary(compiler, flags.request, llvm::outs());
     if (flags.request.timing)
@@ -118,6 +124,7 @@ struct PlanCommand {
     Compiler compiler(flags.request);
     if (Failure failure = compiler.plan())
       return fail(failure);
+    printWarnings(compiler);
     printPlan(compiler, flags.request, json, llvm::outs());
     return 0;
   }
@@ -139,6 +146,7 @@ struct ExplainCommand {
     Compiler compiler(flags.request);
     if (Failure failure = compiler.plan())
       return fail(failure);
+    printWarnings(compiler);
     explainPlan(compiler, llvm::outs());
     return 0;
   }

@@ -1,5 +1,7 @@
 // A compile from model definition to executable, phase by phase.
 #include "tools/driver/Compile.h"
+#include "ir/Exec.h"
+#include "ir/Explanation.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/PassManager.h"
 #include "tools/driver/ByteSize.h"
@@ -107,7 +109,9 @@ Failure Compiler::resume() {
 
 /// Once the flags are known that a resumed module was planned with.
 Failure Compiler::chooseBackend() {
-  auto chosen = makeBackend(request);
+  if (request.gemm == "auto")
+    products = std::make_unique<ProductChoice>(ProductChoice::onThisMachine(hostOf(request)));
+  auto chosen = makeBackend(request, products.get());
   if (!chosen)
     return {Exit::userError, oneLine(chosen.takeError())};
   backend = std::move(*chosen);
@@ -137,7 +141,20 @@ Failure Compiler::runPasses(Phase phase) {
   if (phase == Phase::recompute)
     if (Failure failure = chooseRecompute())
       return failure;
-  return runPhase(phase, module());
+  Failure failure = runPhase(phase, module());
+  if (!failure && phase == Phase::memoryPlan && products)
+    reportProducts();
+  return failure;
+}
+
+/// Once every product has been asked about.
+void Compiler::reportProducts() {
+  if (llvm::Error error = products->save())
+    warningLines.push_back(oneLine(std::move(error)));
+  if (!products->failure().empty())
+    warningLines.push_back(products->failure());
+  chosenProducts = products->summary();
+  explain(module(), "products", products->lines());
 }
 
 Failure Compiler::runPhase(Phase phase, ModuleOp onto) {

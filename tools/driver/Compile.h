@@ -3,10 +3,11 @@
 
 #include "codegen/Backend.h"
 #include "codegen/Metadata.h"
-#include "codegen/cpu/KernelFamilies.h"
+#include "codegen/cpu/Target.h"
 #include "frontend/Import.h"
 #include "passes/Pipelines.h"
 #include "tools/driver/Failure.h"
+#include "tools/driver/ProductChoice.h"
 
 namespace gradc {
 
@@ -23,7 +24,7 @@ struct CompileRequest {
   std::optional<Phase> from, to;
   std::string dumpFolder; ///< empty: no dumps
   bool timing = false;
-  codegen::Products products = codegen::Products::generated;
+  std::string gemm = "generated"; ///< generated, library, or auto: the faster one for each shape
   int64_t threads = codegen::CpuTarget::host().threads; ///< that products are cut for
   std::string target = "cpu";                           ///< cpu or cuda:ARCH
   bool emulate = false;                                 ///< a GPU's kernels, run on the host
@@ -44,6 +45,10 @@ public:
   const ModelInfo &info() const { return model.info; }
   /// For each phase that ran, its seconds.
   llvm::ArrayRef<std::pair<Phase, double>> timings() const { return seconds; }
+  /// How products were chosen, in a line; empty where this compile chose none.
+  const std::string &productsLine() const { return chosenProducts; }
+  /// What went wrong and changes nothing but speed, a line each.
+  llvm::ArrayRef<std::string> warnings() const { return warningLines; }
 
 private:
   Failure import();
@@ -60,6 +65,7 @@ private:
   Failure emitCode();
   llvm::Expected<std::string> printedCode() const;
   Failure chooseBackend();
+  void reportProducts();
   Failure writeModule(const std::string &path);
   Failure timed(Phase phase, llvm::function_ref<Failure()> work);
   codegen::CompileFlags flags() const;
@@ -67,10 +73,12 @@ private:
   Failure diagnosed(Exit code, const std::string &fallback);
 
   CompileRequest request;
+  std::unique_ptr<ProductChoice> products; ///< where the request leaves it to measurements
   std::unique_ptr<codegen::Backend> backend;
   std::unique_ptr<mlir::MLIRContext> context;
   ImportedModel model;
-  std::string firstDiagnostic;
+  std::string firstDiagnostic, chosenProducts;
+  std::vector<std::string> warningLines;
   llvm::SmallVector<std::pair<Phase, double>> seconds;
 };
 

@@ -112,8 +112,12 @@ void ModelFlags::addCode(CLI::App &app) {
   app.add_flag("--emulate", request.emulate,
                "An executable that runs a GPU's kernels on the host, thread by thread, and checks "
                "every access: slow");
-  app.add_option("--gemm", gemm, "Matrix products: generated kernels, or library (oneDNN)")
-      ->check(CLI::IsMember({"generated", "library"}))
+  app.add_option(
+         "--gemm", request.gemm,
+         "Matrix products: generated kernels; library (oneDNN); auto: for each shape what is "
+         "faster on this machine, measured once and kept in a cache ($GRADC_CACHE_DIR, else "
+         "~/.cache/gradc)")
+      ->check(CLI::IsMember({"generated", "library", "auto"}))
       ->capture_default_str();
   app.add_option("--threads", request.threads,
                  "Threads that matrix products are cut for (default: this machine's processors). "
@@ -140,7 +144,6 @@ Failure ModelFlags::finish() {
     request.import.seq = seq;
   request.import.dropout = dropout == "off" ? DropoutPolicy::off : DropoutPolicy::asConfigured;
   request.passes.fuse = fuse == "on";
-  request.products = gemm == "library" ? codegen::Products::library : codegen::Products::generated;
   return {};
 }
 

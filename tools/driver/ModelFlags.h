@@ -45,7 +45,7 @@ private:
 
   FixedFlags fixed;
   int64_t microBatch = 0, seq = 0; ///< 0: not given
-  std::string fuse = "on", dropout = "config", gemm = "generated", documentMask = "off", budget;
+  std::string fuse = "on", dropout = "config", documentMask = "off", budget;
   std::string lossChunk = "auto";
   std::optional<int64_t> documentSeparator;
 };

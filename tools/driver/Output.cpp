@@ -96,6 +96,7 @@ codegen::CompileFlags Compiler::flags() const {
           request.passes.float8Scaling,
           formatLossChunk(request.passes.lossChunk),
           model.info.documentSeparator,
+          request.gemm,
           request.target,
           request.emulate,
           codegen::CpuTarget::host()};

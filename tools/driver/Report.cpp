@@ -1,5 +1,6 @@
 // What gradc prints.
 #include "tools/driver/Report.h"
+#include "ir/Exec.h"
 #include "ir/Explanation.h"
 #include "tools/driver/ByteSize.h"
 
@@ -54,10 +55,16 @@ void printMemory(const Compiler &compiler, const CompileRequest &request, llvm::
       << " of its lower bound)\n";
 }
 
+void printProducts(const Compiler &compiler, llvm::raw_ostream &out) {
+  if (!compiler.productsLine().empty())
+    out << "products     " << compiler.productsLine() << "\n";
+}
+
 } // namespace
 
 void printSummary(const Compiler &compiler, const CompileRequest &request, llvm::raw_ostream &out) {
   printMemory(compiler, request, out);
+  printProducts(compiler, out);
   int64_t kernels = 0, launches = 0, products = 0;
   for (auto kernel : compiler.module().getOps<exec::KernelOp>()) {
     (void)kernel;
@@ -80,8 +87,10 @@ void printSummary(const Compiler &compiler, const CompileRequest &request, llvm:
 
 void printPlan(const Compiler &compiler, const CompileRequest &request, bool json,
                llvm::raw_ostream &out) {
-  if (!json)
-    return printMemory(compiler, request, out);
+  if (!json) {
+    printMemory(compiler, request, out);
+    return printProducts(compiler, out);
+  }
   codegen::MemoryByKind memory = codegen::memoryByKind(compiler.module());
   int64_t tokens = compiler.info().microBatch * compiler.info().seq * request.passes.gradAccum;
   int64_t flops = planned(compiler, "flops");

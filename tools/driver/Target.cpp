@@ -3,6 +3,8 @@
 #include "codegen/cpu/CpuBackend.h"
 #include "codegen/gpu/GpuBackend.h"
 
+#include "llvm/ADT/StringSwitch.h"
+
 namespace gradc {
 
 std::string targetNames() {
@@ -12,15 +14,28 @@ std::string targetNames() {
   return names;
 }
 
-llvm::Expected<std::unique_ptr<codegen::Backend>> makeBackend(const CompileRequest &request) {
+codegen::CpuTarget hostOf(const CompileRequest &request) {
   codegen::CpuTarget host = codegen::CpuTarget::host();
   host.threads = request.threads;
+  return host;
+}
+
+static codegen::Products productsOf(llvm::StringRef gemm) {
+  return llvm::StringSwitch<codegen::Products>(gemm)
+      .Case("library", codegen::Products::library)
+      .Case("auto", codegen::Products::faster)
+      .Default(codegen::Products::generated);
+}
+
+llvm::Expected<std::unique_ptr<codegen::Backend>> makeBackend(const CompileRequest &request,
+                                                              codegen::ProductTimes *times) {
+  codegen::CpuTarget host = hostOf(request);
   llvm::StringRef name = request.target;
   if (name == "cpu") {
     if (request.emulate)
       return llvm::createStringError("--emulate runs a GPU's kernels on the host; add --target "
                                      "cuda:sm_80 or another GPU, or leave it out");
-    return std::make_unique<codegen::CpuBackend>(host, request.products);
+    return std::make_unique<codegen::CpuBackend>(host, productsOf(request.gemm), times);
   }
   if (name == "cuda" || name == "cuda:")
     return llvm::createStringError("--target " + request.target +
@@ -34,9 +49,10 @@ llvm::Expected<std::unique_ptr<codegen::Backend>> makeBackend(const CompileReque
     return llvm::createStringError("--target " + request.target +
                                    ": no kernels for that architecture; use one of " +
                                    targetNames());
-  if (request.products == codegen::Products::library)
-    return llvm::createStringError("--gemm library: the products of a GPU are its library's "
-                                   "anyhow; leave --gemm out, or use --target cpu");
+  if (request.gemm != "generated")
+    return llvm::createStringError("--gemm " + request.gemm +
+                                   " is for products on the CPU; leave it out with --target " +
+                                   request.target);
   return std::make_unique<codegen::gpu::GpuBackend>(*target, host);
 }
 
