@@ -57,8 +57,8 @@ AttentionSchedule querySchedule(const AttentionSpec &s) {
   if (!s.narrow())
     return {.bands = 1, .tile = 16, .chunk = 16};
   if (s.headDim <= 64)
-    return {.bands = 2, .tile = 32, .chunk = 32};
-  return {.bands = 1, .tile = 32, .chunk = 32};
+    return {.bands = 2, .tile = 32, .chunk = 16};
+  return {.bands = 1, .tile = 32, .chunk = 16};
 }
 
 int64_t attentionForwardBlocks(const AttentionSpec &s) {
