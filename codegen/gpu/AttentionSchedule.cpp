@@ -41,15 +41,13 @@ AttentionSchedule forwardSchedule(const AttentionSpec &s) {
   if (!s.narrow())
     return {.bands = 1, .tile = 32, .chunk = 32};
   if (s.headDim <= 64)
-    return {.bands = 2, .tile = 64, .chunk = 64};
+    return {.bands = 2, .tile = 32, .chunk = 32};
   return {.bands = 1, .tile = 64, .chunk = 64};
 }
 
 AttentionSchedule keySchedule(const AttentionSpec &s) {
-  if (!s.narrow())
+  if (!s.narrow() || s.headDim > 64)
     return {.bands = 1, .tile = 16, .chunk = 16};
-  if (s.headDim <= 64)
-    return {.bands = 2, .tile = 32, .chunk = 16};
   return {.bands = 1, .tile = 32, .chunk = 16};
 }
 
