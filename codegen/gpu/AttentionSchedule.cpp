@@ -34,8 +34,8 @@ std::string verifyForGpu(const AttentionSpec &s) {
   return "";
 }
 
-// The tables were swept with ptxas: the largest tiles without spills on sm_80 and sm_90. Bands come
-// first: a tile is read from shared memory once for all bands of a warp.
+// Found with ptxas (docs/design/gpu.md has what it says): the largest tiles that registers allow.
+// Bands come first: a tile is read from shared memory once for all bands of a warp.
 
 AttentionSchedule forwardSchedule(const AttentionSpec &s) {
   if (!s.narrow())
