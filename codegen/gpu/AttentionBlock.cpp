@@ -8,9 +8,10 @@ namespace gradc::codegen::gpu {
 
 AttentionBlock::AttentionBlock(BlockPrinter &printer, const AttentionSpec &spec,
                                const AttentionSchedule &schedule, Val sharedMemory, Val firstKeys)
-    : e(printer), place(e), mask(e, place, spec, firstKeys), layout{spec.headDim, spec.dtype},
-      copy(e, place, layout, schedule.threads()), memory(e.of(sharedMemory.v)),
-      warpRow(place.warp * (schedule.bands * bandRows)), spec(spec), schedule(schedule) {}
+    : e(printer), place(e.thread()), mask(e, place, spec, firstKeys),
+      layout{spec.headDim, spec.dtype}, copy(e, place, layout, schedule.threads()),
+      memory(e.of(sharedMemory.v)), warpRow(place.warp * (schedule.bands * bandRows)), spec(spec),
+      schedule(schedule) {}
 
 HeadMatrix AttentionBlock::matrix(Val buffer, const AttentionSpec::Strides &strides, Val batch,
                                   Val head) {
@@ -69,10 +70,18 @@ void AttentionBlock::attempt(ArrayRef<Bands *> results, Val row, const Variables
   }
   Val flags = e.of(e.k.shared(schedule.warps));
   Val again = anyInBlock(e, place, failed, flags, schedule.warps);
+  Place before = place;
+  Val rowBefore = warpRow;
   e.when(again, assigned, [&] {
+    // The same numbers, but the compiler cannot know: nothing that is computed from them is held
+    // in registers over the first pass.
+    place = Place(e.from(place.thread, place.lane));
+    warpRow = place.warp * (schedule.bands * bandRows);
     body(/*careful=*/true);
     e.k.barrier();
   });
+  place = before;
+  warpRow = rowBefore;
 }
 
 Val AttentionBlock::rowProduct(const HeadMatrix &x, const HeadMatrix &y, Val row) {

@@ -34,22 +34,20 @@ std::string verifyForGpu(const AttentionSpec &s) {
   return "";
 }
 
-// The tables were swept with ptxas: the largest tiles without spills on sm_80 and sm_90. Bands come
-// first: a tile is read from shared memory once for all bands of a warp.
+// Found with ptxas (docs/design/gpu.md has what it says): the largest tiles that registers allow.
+// Bands come first: a tile is read from shared memory once for all bands of a warp.
 
 AttentionSchedule forwardSchedule(const AttentionSpec &s) {
   if (!s.narrow())
     return {.bands = 1, .tile = 32, .chunk = 32};
   if (s.headDim <= 64)
-    return {.bands = 2, .tile = 64, .chunk = 64};
+    return {.bands = 2, .tile = 32, .chunk = 32};
   return {.bands = 1, .tile = 64, .chunk = 64};
 }
 
 AttentionSchedule keySchedule(const AttentionSpec &s) {
-  if (!s.narrow())
+  if (!s.narrow() || s.headDim > 64)
     return {.bands = 1, .tile = 16, .chunk = 16};
-  if (s.headDim <= 64)
-    return {.bands = 2, .tile = 32, .chunk = 16};
   return {.bands = 1, .tile = 32, .chunk = 16};
 }
 
@@ -57,8 +55,8 @@ AttentionSchedule querySchedule(const AttentionSpec &s) {
   if (!s.narrow())
     return {.bands = 1, .tile = 16, .chunk = 16};
   if (s.headDim <= 64)
-    return {.bands = 2, .tile = 32, .chunk = 32};
-  return {.bands = 1, .tile = 32, .chunk = 32};
+    return {.bands = 2, .tile = 32, .chunk = 16};
+  return {.bands = 1, .tile = 32, .chunk = 16};
 }
 
 int64_t attentionForwardBlocks(const AttentionSpec &s) {

@@ -56,8 +56,8 @@ void multiplyAdd(Emit &e, Dtype dtype, FragmentC &c, const FragmentA &a, const F
         LLVM::ExtractValueOp::create(e.builder(), e.location(), product, static_cast<int64_t>(i)));
 }
 
-Place::Place(Emit &e)
-    : thread(e.thread()), warp(thread / warpThreads), lane(thread % warpThreads), quad(lane / 4),
+Place::Place(Val thread)
+    : thread(thread), warp(thread / warpThreads), lane(thread % warpThreads), quad(lane / 4),
       member(lane % 4) {}
 
 Val anyInBlock(Emit &e, const Place &place, Val condition, Val flags, int64_t warps) {

@@ -45,7 +45,7 @@ struct Place {
   Val warp, lane; ///< the thread's warp, and itself in it
   Val quad;       ///< lane / 4: its row in fragments
   Val member;     ///< lane % 4: half of its column
-  explicit Place(Emit &e);
+  explicit Place(Val thread);
 };
 
 /// Whether a condition holds for any thread of the block; a barrier for all of them. `flags` is

@@ -12,6 +12,9 @@ namespace {
 
 constexpr int64_t depth = 16; ///< of a matrix instruction
 
+/// The bits of 1.
+int64_t oneOf(Dtype dtype) { return dtype == Dtype::bf16 ? 0x3f80 : 0x3c00; }
+
 } // namespace
 
 void Products::dots(Bands &sums, const SharedTile &own, const SharedTile &tile,
@@ -76,7 +79,7 @@ void Products::weighMatrices(Bands &sums, const Bands &weights, const SharedTile
 /// The elements that are finite, others being 0; and 1 in their places, 0 elsewhere.
 std::pair<FragmentB, FragmentB> Products::splitFinite(const FragmentB &from) const {
   int64_t exponent = dtype == Dtype::bf16 ? 0x7f80 : 0x7c00;
-  int64_t one = dtype == Dtype::bf16 ? 0x3f80 : 0x3c00;
+  int64_t one = oneOf(dtype);
   constexpr int64_t half = 0xffff;
   FragmentB finite, marks;
   for (size_t i = 0; i < from.r.size(); ++i) {
@@ -95,14 +98,23 @@ std::pair<FragmentB, FragmentB> Products::splitFinite(const FragmentB &from) con
   return {finite, marks};
 }
 
+/// 1 where a weight, as it is multiplied, is not 0.
+FragmentA Products::presenceOf(const FragmentA &weights) const {
+  FragmentA present;
+  for (auto [to, from] : llvm::zip_equal(present.r, weights.r)) {
+    to = e.number(0);
+    for (int64_t shift : {0, 16}) {
+      Val isZero = e.equal(from & (int64_t{0x7fff} << shift), 0);
+      to = to | e.select(isZero, e.number(0), e.number(oneOf(dtype) << shift));
+    }
+  }
+  return present;
+}
+
 /// Sums of the finite elements; NaN where a weight other than 0 meets one that is not.
 void Products::weighFinite(Bands &sums, const Bands &weights, const SharedTile &tile,
                            int64_t first) const {
-  Bands present = weights;
-  for (auto &band : present)
-    for (FragmentC &fragment : band)
-      fragment.map([&](Val x, int, int) { return e.select(e.notZero(x), e.real(1), e.real(0)); });
-  auto operands = operandsOf(weights), presence = operandsOf(present);
+  auto operands = operandsOf(weights);
   for (size_t n = 0; n < sums[0].size(); n += 2) {
     Bands met = zeroBands(e, static_cast<int64_t>(sums.size()), 2 * fragmentColumns);
     for (size_t step = 0; step < operands[0].size(); ++step) {
@@ -112,7 +124,7 @@ void Products::weighFinite(Bands &sums, const Bands &weights, const SharedTile &
         auto [finite, marks] = splitFinite(pair[half]);
         for (size_t band = 0; band < sums.size(); ++band) {
           multiplyAdd(e, dtype, sums[band][n + half], operands[band][step], finite);
-          multiplyAdd(e, dtype, met[band][half], presence[band][step], marks);
+          multiplyAdd(e, dtype, met[band][half], presenceOf(operands[band][step]), marks);
         }
       }
     }
@@ -164,10 +176,9 @@ void Products::plainWeigh(Bands &sums, const Bands &weights, const SharedTile &t
       Val upper = e.from(fragment.c[j % 2], owner);
       weight.push_back({upper, e.from(fragment.c[2 + j % 2], owner)});
     }
-    Val row = e.number(first + static_cast<int64_t>(j));
     for (size_t n = 0; n < sums[0].size(); ++n) {
-      Val unit = (place.member >> 1) + static_cast<int64_t>(2 * n);
-      Val address = e.at(tile.unit(row, unit), (place.member & 1) * 8);
+      Val address =
+          tile.pairOf(first + static_cast<int64_t>(j), static_cast<int64_t>(n) * fragmentColumns);
       Val pair = e.loadVector(2, e.f32(), address);
       for (auto [band, w] : llvm::zip_equal(sums, weight))
         band[n].map([&](Val sum, int h, int p) {

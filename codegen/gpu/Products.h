@@ -29,6 +29,7 @@ private:
   void plainDots(Bands &sums, const SharedTile &own, const SharedTile &tile, int64_t first) const;
   void plainWeigh(Bands &sums, const Bands &weights, const SharedTile &tile, int64_t first) const;
   std::vector<std::vector<FragmentA>> operandsOf(const Bands &weights) const;
+  FragmentA presenceOf(const FragmentA &weights) const;
   std::pair<FragmentB, FragmentB> splitFinite(const FragmentB &from) const;
 
   Emit &e;

@@ -46,6 +46,16 @@ Val SharedTile::element(Val row, Val low, int64_t column) const {
   return e->at(e->at(address, exchanged), unit / period * period * TileLayout::unitBytes + within);
 }
 
+Val SharedTile::pairOf(int64_t row, int64_t column) const {
+  // The eight columns are two units, whose numbers differ in the lowest bit: the swizzle of the
+  // others is a constant, so that threads hold two addresses and not one for every unit.
+  int64_t first = column / layout.unitElements(), exchanged = layout.swizzled() ? row % period : 0;
+  Val second = (place->member >> 1) ^ (exchanged & 1);
+  Val within = second * TileLayout::unitBytes + (place->member & 1) * (TileLayout::unitBytes / 2);
+  int64_t units = first ^ (exchanged & ~int64_t{1});
+  return e->at(e->at(base, within), row * layout.pitch() + units * TileLayout::unitBytes);
+}
+
 Val SharedTile::laneAddress(Val laneOffset, int64_t row, int64_t column) const {
   int64_t unit = column / layout.unitElements();
   int64_t rowOffset = row * layout.pitch();

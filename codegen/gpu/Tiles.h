@@ -35,6 +35,10 @@ public:
   /// Address of a constant column of row 8 * (any) + `low`; `row` is that row.
   Val element(Val row, Val low, int64_t column) const;
 
+  /// f32: address of this thread's two of the eight columns from `column` (a multiple of 8) on, as
+  /// fragments have them, in a constant row.
+  Val pairOf(int64_t row, int64_t column) const;
+
   // 16-bit elements, 16 x 16 of them by ldmatrix.
   FragmentA loadA(int64_t row, int64_t column) const;
   /// Rows are the columns of the operand: two of eight columns each.

@@ -10,6 +10,7 @@
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/IR/Verifier.h"
+#include "llvm/ExecutionEngine/Orc/JITTargetMachineBuilder.h"
 #include "llvm/ExecutionEngine/Orc/LLJIT.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
@@ -31,7 +32,11 @@ llvm::Expected<std::unique_ptr<llvm::orc::LLJIT>> load(mlir::ModuleOp module,
     return lowered.takeError();
   if (llvm::Error error = emulateKernels(**lowered, CpuTarget::host()))
     return error;
-  auto jit = llvm::orc::LLJITBuilder().create();
+  auto machine = llvm::orc::JITTargetMachineBuilder::detectHost();
+  if (!machine)
+    return machine.takeError();
+  machine->setCodeGenOptLevel(llvm::CodeGenOptLevel::Less); // most of the time is the emulator's
+  auto jit = llvm::orc::LLJITBuilder().setJITTargetMachineBuilder(std::move(*machine)).create();
   if (!jit)
     return jit.takeError();
   llvm::orc::SymbolMap symbols;

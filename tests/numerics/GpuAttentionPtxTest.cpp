@@ -36,10 +36,13 @@ AttentionSpec modelSpec(Dtype dtype, int64_t headDim, int64_t kvHeads) {
 
 std::vector<NamedSpec> specs() {
   std::vector<NamedSpec> all;
-  for (Dtype dtype : {Dtype::bf16, Dtype::f32})
-    for (int64_t headDim : {16, 48, 64, 96, 128})
-      all.push_back({std::string(gradc::row::name(dtype)) + "_" + std::to_string(headDim),
-                     modelSpec(dtype, headDim, 12)});
+  auto add = [&](Dtype dtype, int64_t headDim) {
+    all.push_back({std::string(gradc::row::name(dtype)) + "_" + std::to_string(headDim),
+                   modelSpec(dtype, headDim, 12)});
+  };
+  for (int64_t headDim : {48, 64, 128})
+    add(Dtype::bf16, headDim);
+  add(Dtype::f32, 128);
   for (int64_t headDim : {64, 128}) {
     NamedSpec masked{"bf16_" + std::to_string(headDim) + "_masked",
                      modelSpec(Dtype::bf16, headDim, 4)};
