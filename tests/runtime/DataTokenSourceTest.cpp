@@ -242,7 +242,7 @@ TEST_F(DataManyFiles, FromManyThreads) {
 
 TEST_F(DataManyFiles, OneIsCutShortMeanwhile) {
   std::filesystem::resize_file(path(name(0)), 3);
-  EXPECT_ERROR(readOf(0), ExitCode::machineFault, name(0).c_str(), "has 3 bytes, of 4",
+  EXPECT_ERROR(readOf(0), ExitCode::machineFault, "100.bin", "has 3 bytes, of 4",
                "restore the file");
   ASSERT_OK(readOf(1));
 }
@@ -250,10 +250,9 @@ TEST_F(DataManyFiles, OneIsCutShortMeanwhile) {
 TEST_F(DataManyFiles, OneIsReplacedMeanwhile) {
   write("new", raw<uint16_t>({9, 9}));
   std::filesystem::rename(path("new"), path(name(2)));
-  EXPECT_ERROR(readOf(2), ExitCode::machineFault, name(2).c_str(),
-               "another file has taken its place");
+  EXPECT_ERROR(readOf(2), ExitCode::machineFault, "102.bin", "another file has taken its place");
   std::filesystem::remove(path(name(3)));
-  EXPECT_ERROR(readOf(3), ExitCode::userError, name(3).c_str());
+  EXPECT_ERROR(readOf(3), ExitCode::userError, "103.bin");
   std::ofstream(path(name(4)), std::ios::app) << "more"; // what was there is still there
   ASSERT_OK(readOf(4));
 }
