@@ -62,8 +62,8 @@ llvm::Error linkExecutable(const std::string &objectPath, const std::string &exe
   std::string temporary = executablePath + ".tmp";
   llvm::SmallVector<std::string> ofTarget;
   for (const std::string &library : libraries)
-    ofTarget.push_back(llvm::StringRef(library).ends_with(".a") ? *runtime + "/" + library
-                                                                : library);
+    ofTarget.push_back(llvm::StringRef(library).starts_with("-") ? library
+                                                                 : *runtime + "/" + library);
   llvm::SmallVector<llvm::StringRef> arguments{
       *linker, "-o", temporary, objectPath, "-Wl,--whole-archive", main, "-Wl,--no-whole-archive"};
   arguments.append(ofTarget.begin(), ofTarget.end());

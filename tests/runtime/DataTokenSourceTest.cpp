@@ -241,21 +241,18 @@ TEST_F(DataManyFiles, FromManyThreads) {
 }
 
 TEST_F(DataManyFiles, OneIsCutShortMeanwhile) {
-  const std::string cut = name(0);
-  std::filesystem::resize_file(path(cut), 3);
-  EXPECT_ERROR(readOf(0), ExitCode::machineFault, cut.c_str(), "has 3 bytes, of 4",
+  std::filesystem::resize_file(path(name(0)), 3);
+  EXPECT_ERROR(readOf(0), ExitCode::machineFault, "100.bin", "has 3 bytes, of 4",
                "restore the file");
   ASSERT_OK(readOf(1));
 }
 
 TEST_F(DataManyFiles, OneIsReplacedMeanwhile) {
   write("new", raw<uint16_t>({9, 9}));
-  const std::string replaced = name(2), removed = name(3);
-  std::filesystem::rename(path("new"), path(replaced));
-  EXPECT_ERROR(readOf(2), ExitCode::machineFault, replaced.c_str(),
-               "another file has taken its place");
-  std::filesystem::remove(path(removed));
-  EXPECT_ERROR(readOf(3), ExitCode::userError, removed.c_str());
+  std::filesystem::rename(path("new"), path(name(2)));
+  EXPECT_ERROR(readOf(2), ExitCode::machineFault, "102.bin", "another file has taken its place");
+  std::filesystem::remove(path(name(3)));
+  EXPECT_ERROR(readOf(3), ExitCode::userError, "103.bin");
   std::ofstream(path(name(4)), std::ios::app) << "more"; // what was there is still there
   ASSERT_OK(readOf(4));
 }
