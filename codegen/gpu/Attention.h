@@ -34,6 +34,10 @@ AttentionSchedule forwardSchedule(const AttentionSpec &spec);
 AttentionSchedule keySchedule(const AttentionSpec &spec);   ///< backward, blocks that own keys
 AttentionSchedule querySchedule(const AttentionSpec &spec); ///< backward, blocks that own queries
 
+/// Blocks that a multiprocessor should hold, backward: as many as leave each thread the registers
+/// that it needs, where the assembler, told nothing, settles for fewer and spills; 0: told nothing.
+int64_t backwardResidentBlocks(const AttentionSpec &spec);
+
 int64_t attentionForwardBlocks(const AttentionSpec &spec);
 int64_t attentionBackwardBlocks(const AttentionSpec &spec);
 

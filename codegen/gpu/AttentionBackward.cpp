@@ -245,7 +245,8 @@ LLVM::LLVMFuncOp emitAttentionBackward(ModuleOp module, StringRef name, const At
   AttentionSchedule ofKeys = keySchedule(spec), ofQueries = querySchedule(spec);
   assert(ofKeys.threads() == ofQueries.threads() && "blocks of one launch");
   SmallVector<bool> noAlias(9 + spec.maskBuffers(), false);
-  BlockPrinter printer(module, name, noAlias, ofKeys.threads(), target.vectors(1));
+  BlockPrinter printer(module, name, noAlias, ofKeys.threads(), target.vectors(1),
+                       backwardResidentBlocks(spec));
   Emit e(printer);
   int64_t bytes =
       std::max(SharedLayout(spec, ofKeys, true).total, SharedLayout(spec, ofQueries, false).total);

@@ -40,9 +40,9 @@ std::string verifyForGpu(const AttentionSpec &s) {
 AttentionSchedule forwardSchedule(const AttentionSpec &s) {
   if (!s.narrow())
     return {.bands = 1, .tile = 32, .chunk = 32};
-  if (s.headDim <= 64)
-    return {.bands = 2, .tile = 32, .chunk = 32};
-  return {.bands = 1, .tile = 64, .chunk = 64};
+  // Windows and documents take registers, too.
+  int64_t tile = (s.headDim <= 64 ? 64 : 32) / (s.window > 0 || s.documents ? 2 : 1);
+  return {.bands = 1, .tile = tile, .chunk = tile};
 }
 
 AttentionSchedule keySchedule(const AttentionSpec &s) {
@@ -54,9 +54,11 @@ AttentionSchedule keySchedule(const AttentionSpec &s) {
 AttentionSchedule querySchedule(const AttentionSpec &s) {
   if (!s.narrow())
     return {.bands = 1, .tile = 16, .chunk = 16};
-  if (s.headDim <= 64)
-    return {.bands = 2, .tile = 32, .chunk = 16};
   return {.bands = 1, .tile = 32, .chunk = 16};
+}
+
+int64_t backwardResidentBlocks(const AttentionSpec &s) {
+  return s.narrow() && s.headDim <= 64 ? 2 : 0;
 }
 
 int64_t attentionForwardBlocks(const AttentionSpec &s) {

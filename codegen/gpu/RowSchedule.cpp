@@ -18,8 +18,8 @@ constexpr int64_t blockWarps = 8; ///< but for longer teams; more would leave 12
 /// f32 registers of a thread for what lives from loop to loop, and the most columns they are for.
 /// Blocks that sum over rows are few, so that each may take more.
 constexpr int64_t heldRegisters = 64, summingRegisters = 96, mostHeldColumns = 32;
-/// Threads of a multiprocessor where registers are 64 each.
-constexpr int64_t residentThreads = 1024;
+/// Threads of a multiprocessor where registers are 96 each.
+constexpr int64_t residentThreads = 640;
 /// Columns of a thread whose loads are on their way together, where the row is not held; vectors
 /// are at most so many, as each has its own addresses.
 constexpr int64_t columnsOnTheWay = 16, mostVectors = 8;
