@@ -99,4 +99,4 @@ Status CpuDevice::gemm(const GradcGemm &gemm, int64_t iteration) {
 
 } // namespace gradc::rt
 
-const GradcDeviceKind gradc_cpu_device = {gradc::rt::CpuDevice::create};
+constinit const GradcDeviceKind gradc_cpu_device = {gradc::rt::CpuDevice::create};

@@ -36,8 +36,9 @@ Status EmulatedDevice::gemm(const GradcGemm &gemm, int64_t iteration) {
 
 } // namespace gradc::rt
 
-const GradcDeviceKind gradc_emulated_device = {
-    [](int threads) -> gradc::rt::Expected<std::unique_ptr<gradc::rt::CpuDevice>> {
-      GRADC_ASSIGN_OR_RETURN(auto device, gradc::rt::EmulatedDevice::create(threads));
-      return std::unique_ptr<gradc::rt::CpuDevice>(std::move(device));
-    }};
+static gradc::rt::Expected<std::unique_ptr<gradc::rt::CpuDevice>> createDevice(int threads) {
+  GRADC_ASSIGN_OR_RETURN(auto device, gradc::rt::EmulatedDevice::create(threads));
+  return std::unique_ptr<gradc::rt::CpuDevice>(std::move(device));
+}
+
+constinit const GradcDeviceKind gradc_emulated_device = {createDevice};
