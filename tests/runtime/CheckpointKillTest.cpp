@@ -36,6 +36,7 @@ TEST_F(CheckpointKill, LeavesAValidCheckpoint) {
   std::mt19937 random(12345);
   uint64_t last = 0;
   bool sawLeftover = false;
+  int64_t window = 40000; // microseconds until the kill, at most
   for (int round = 0; round < 25; ++round) {
     int ends[2];
     ASSERT_EQ(::pipe(ends), 0);
@@ -46,7 +47,7 @@ TEST_F(CheckpointKill, LeavesAValidCheckpoint) {
       saveForever(last + 1, ends[1]);
     }
     ::close(ends[1]);
-    std::this_thread::sleep_for(std::chrono::microseconds(random() % 40000));
+    std::this_thread::sleep_for(std::chrono::microseconds(random() % window));
     ::kill(child, SIGKILL);
     int status = 0;
     ASSERT_EQ(::waitpid(child, &status, 0), child);
@@ -63,8 +64,10 @@ TEST_F(CheckpointKill, LeavesAValidCheckpoint) {
     auto result = loadNewestCheckpoint(path("c"), "m");
     ASSERT_OK(result.status());
     EXPECT_TRUE(result->skipped.empty()) << result->skipped.front();
-    if (reported == 0 && !result->newest)
-      continue; // killed before the first commit
+    if (reported == 0 && !result->newest) { // killed before the first commit
+      window += window / 4;                 // on a busy machine that takes its time
+      continue;
+    }
     ASSERT_TRUE(result->newest);
     last = result->newest->manifest.step;
     EXPECT_GE(last, reported);
