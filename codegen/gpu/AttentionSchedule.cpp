@@ -34,8 +34,8 @@ std::string verifyForGpu(const AttentionSpec &s) {
   return "";
 }
 
-// Found with ptxas (docs/design/gpu.md has what it says): the largest tiles that registers allow.
-// Bands come first: a tile is read from shared memory once for all bands of a warp.
+// Of the few tried, those with which ptxas spills nothing (docs/design/gpu.md has what it says).
+// Two bands would read a tile from shared memory once for both; with these tiles they spill.
 
 AttentionSchedule forwardSchedule(const AttentionSpec &s) {
   if (!s.narrow())
