@@ -5,12 +5,14 @@
 #include "codegen/gpu/BlockPrinter.h"
 #include "codegen/gpu/Emulate.h"
 #include "codegen/gpu/Ptx.h"
+#include "tests/numerics/KernelCache.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/IR/Verifier.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
+#include "llvm/Support/raw_ostream.h"
 
 #include <gtest/gtest.h>
 
@@ -39,7 +41,11 @@ EmulatedKernels::EmulatedKernels(GpuModule &module, const GpuTarget &target) {
       threads[kernel.getSymName().str()] = required[0];
       sharedBytes[kernel.getSymName().str()] = sharedBytesOf(kernel);
     }
-  loaded = load(module.get(), target);
+  static KernelCache<LoadedModule> cache;
+  std::string text = target.name() + "\n";
+  llvm::raw_string_ostream out(text);
+  module.get()->print(out, mlir::OpPrintingFlags().assumeVerified());
+  loaded = cache.get(text, [&] { return load(module.get(), target); });
 }
 
 rt::Status EmulatedKernels::launch(const std::string &kernel,

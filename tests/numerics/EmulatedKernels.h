@@ -7,7 +7,7 @@
 #include "tests/numerics/GpuModule.h"
 
 #include <map>
-#include <optional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -15,11 +15,11 @@ namespace gradc::codegen::gpu {
 
 class EmulatedKernels {
 public:
-  /// Takes over what was printed into `module`. Fails the current test when
-  /// something goes wrong.
+  /// Takes over what was printed into `module`; equal modules are compiled once. Fails the current
+  /// test when something goes wrong.
   EmulatedKernels(GpuModule &module, const GpuTarget &target);
 
-  explicit operator bool() const { return loaded.has_value(); }
+  explicit operator bool() const { return loaded != nullptr; }
 
   /// Runs `tasks` blocks of a kernel, and says what the emulator found.
   rt::Status launch(const std::string &kernel, const std::vector<rt::EmulatedBuffer> &buffers,
@@ -29,7 +29,7 @@ public:
            int64_t extent, int64_t tasks, rt::WarpOrder order = rt::WarpOrder::alternating) const;
 
 private:
-  std::optional<LoadedModule> loaded;
+  std::shared_ptr<const LoadedModule> loaded;
   std::map<std::string, int64_t> threads, sharedBytes; ///< of a block, by kernel
 };
 
