@@ -61,10 +61,11 @@ function(gradc_tool name source)
   gradc_mlir_target(${name})
 endfunction()
 
-# gradc_test(NAME [MLIR] [PCH header] SOURCES paths... [EXCLUDE regex...] LINKS targets...): a
-# GoogleTest program.
+# gradc_test(NAME [MLIR] [PCH header] SOURCES paths... [EXCLUDE regex...] LINKS targets... [PARTS
+# prefixes...]): a GoogleTest program. With PARTS, a test for the suites with each prefix, and one for
+# all others.
 function(gradc_test name)
-  cmake_parse_arguments(A "MLIR" "PCH" "SOURCES;EXCLUDE;LINKS" ${ARGN})
+  cmake_parse_arguments(A "MLIR" "PCH" "SOURCES;EXCLUDE;LINKS;PARTS" ${ARGN})
   gradc_sources(sources ${A_SOURCES} EXCLUDE ${A_EXCLUDE})
   if(NOT sources)
     return()
@@ -77,6 +78,18 @@ function(gradc_test name)
     gradc_mlir_target(${name})
   elseif(A_PCH)
     target_precompile_headers(${name} PRIVATE ${PROJECT_SOURCE_DIR}/${A_PCH})
+  endif()
+  if(A_PARTS)
+    set(all "")
+    foreach(part ${A_PARTS})
+      string(TOLOWER ${name}_${part} test)
+      add_test(NAME ${test} COMMAND ${name} --gtest_filter=${part}*:*/${part}*)
+      set_tests_properties(${test} PROPERTIES COST 100)
+      string(APPEND all ":${part}*:*/${part}*")
+    endforeach()
+    add_test(NAME ${name}_rest COMMAND ${name} --gtest_filter=-${all})
+    set_tests_properties(${name}_rest PROPERTIES COST 100)
+    return()
   endif()
   add_test(NAME ${name} COMMAND ${name})
   # A child process that starts threads measures the peak; to the thread sanitizer, which has a

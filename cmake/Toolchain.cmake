@@ -23,7 +23,7 @@ if(GRADC_SANITIZE)
   # exceptions are loops over numbers.
   set(CMAKE_CXX_FLAGS_RELEASE "-O0")
   set(GRADC_SANITIZE_HOT "runtime/cpu/|passes/planner/|ir/row/|/(Random|Init|Hash|FiniteCheck)[.]cpp|\
-(ToyExecutable|Gemm|Init|Peak|Planner|PlannerValidator)(Test)?[.]cpp")
+(ToyKernels|Gemm|Init|Peak|Planner|PlannerValidator)(Test)?[.]cpp")
   # The readers of foreign files count what they cover, for the fuzzers.
   set(GRADC_FUZZED "runtime/(data|checkpoint)/(TokenSource|Safetensors|Manifest|StrictJson)[.]cpp")
   if(NOT GRADC_SANITIZE MATCHES thread)

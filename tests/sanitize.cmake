@@ -1,8 +1,13 @@
 # Configures, builds and tests the runtime alone under one of the sanitizers' presets.
 #   cmake -D PRESET=asan|tsan -D SOURCE=folder -D BINARY=folder -P sanitize.cmake
+if(PRESET STREQUAL tsan)
+  set(targets runtime_tests) # the others start no threads
+else()
+  set(targets all)
+endif()
 foreach(command
         "${CMAKE_COMMAND};--preset;${PRESET};-B;${BINARY}"
-        "${CMAKE_COMMAND};--build;${BINARY}"
+        "${CMAKE_COMMAND};--build;${BINARY};--target;${targets}"
         "${CMAKE_CTEST_COMMAND};--test-dir;${BINARY};--output-on-failure;--parallel;2")
   execute_process(COMMAND ${command} WORKING_DIRECTORY ${SOURCE} COMMAND_ERROR_IS_FATAL ANY)
 endforeach()

@@ -1,6 +1,7 @@
 // Attention's sizes: how its work is split, and what it costs.
 #include "codegen/cpu/Attention.h"
 #include "codegen/cpu/AttentionTiling.h"
+#include "codegen/kernels/CeilDiv.h"
 
 #include <algorithm>
 
@@ -14,8 +15,6 @@ constexpr int64_t enoughTasks = 8;
 /// Bounds the running maxima and sums, which lie on the stack.
 constexpr int64_t maxForwardRows = 8160;
 
-int64_t ceilDiv(int64_t x, int64_t y) { return (x + y - 1) / y; }
-
 /// Parts of [0, seq), a multiple of `unit` each, so that `items` times them are enough tasks.
 int64_t partRows(int64_t seq, int64_t items, int64_t unit) {
   int64_t parts = std::clamp<int64_t>(ceilDiv(enoughTasks, items), 1, ceilDiv(seq, unit));
@@ -25,7 +24,7 @@ int64_t partRows(int64_t seq, int64_t items, int64_t unit) {
 /// Rows that `floats` of scratch hold, in multiples of `unit`, whatever the target's vectors.
 int64_t gatheredRows(const AttentionSpec &s, int64_t floats, int64_t unit) {
   constexpr int64_t widestVector = 16;
-  int64_t width = AttentionTiling::roundUp(s.headDim, widestVector);
+  int64_t width = roundUp(s.headDim, widestVector);
   return std::max(floats / width / unit, int64_t{1}) * unit;
 }
 

@@ -71,7 +71,7 @@ AttentionDropout::AttentionDropout(KernelBuilder &k, const AttentionSpec &spec, 
                             arith::MulIOp::create(k.builder(), k.location(), stream, streamStep));
   step = k.v.loadScalar(row::Dtype::i32, k.buffer(firstBuffer + 1));
   firstRow = k.loadInt(k.buffer(firstBuffer + 2));
-  int64_t floats = AttentionTiling::roundUp(keys, groupSize(k)) + groupSize(k);
+  int64_t floats = roundUp(keys, groupSize(k)) + groupSize(k);
   scratch = k.stack(floats);
   zeroScratch(k, scratch, k.index(floats)); // whatever is read before it is made is finite
 }

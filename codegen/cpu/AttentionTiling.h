@@ -4,6 +4,7 @@
 
 #include "codegen/cpu/Attention.h"
 #include "codegen/cpu/Microkernel.h"
+#include "codegen/kernels/CeilDiv.h"
 
 namespace gradc::codegen {
 
@@ -53,8 +54,6 @@ struct AttentionTiling {
     int64_t rows = floats / (operands * width) / unit * unit;
     return rows < unit ? unit : rows > most ? most : rows;
   }
-
-  static int64_t roundUp(int64_t x, int64_t to) { return (x + to - 1) / to * to; }
 };
 
 } // namespace gradc::codegen

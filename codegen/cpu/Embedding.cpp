@@ -1,6 +1,7 @@
 // See Embedding.h.
 #include "codegen/cpu/Embedding.h"
 #include "codegen/cpu/KernelBuilder.h"
+#include "codegen/kernels/CeilDiv.h"
 
 #include <algorithm>
 
@@ -8,10 +9,10 @@ using namespace mlir;
 namespace gradc::codegen {
 
 int64_t taskCount(const EmbeddingSpec &, int64_t extent) {
-  return (extent + embeddingRowsPerTask - 1) / embeddingRowsPerTask;
+  return ceilDiv(extent, embeddingRowsPerTask);
 }
 int64_t taskCount(const EmbeddingGradientSpec &s, int64_t) {
-  return (s.channels + embeddingColumnsPerTask - 1) / embeddingColumnsPerTask;
+  return ceilDiv(s.channels, embeddingColumnsPerTask);
 }
 
 int64_t embeddingFlops(const EmbeddingSpec &, int64_t) { return 0; }

@@ -4,6 +4,7 @@
 #include "codegen/cpu/GemmBlock.h"
 #include "codegen/cpu/GemmThin.h"
 #include "codegen/cpu/GemmTiling.h"
+#include "codegen/kernels/CeilDiv.h"
 
 #include "llvm/Support/MathExtras.h"
 
@@ -68,7 +69,7 @@ void GemmEmitter::openTask() {
 
 /// Room for `count` rows of A, or columns of B, in panels.
 Value GemmEmitter::scratch(int64_t count, int64_t width) {
-  int64_t panels = (count + width - 1) / width;
+  int64_t panels = ceilDiv(count, width);
   int64_t depth = llvm::alignTo(llvm::divideCeil(tiling.depth, stepsTogether(pairs)), k.lanes());
   return k.stack(panels * panelStride(width, depth));
 }

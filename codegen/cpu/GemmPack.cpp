@@ -1,6 +1,7 @@
 // See GemmPack.h.
 #include "codegen/cpu/GemmPack.h"
 #include "codegen/cpu/Transpose.h"
+#include "codegen/kernels/CeilDiv.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -80,7 +81,7 @@ public:
 private:
   void emitCopy();
   void emitTransposed();
-  int64_t vectors() const { return (width + k.lanes() - 1) / k.lanes(); }
+  int64_t vectors() const { return ceilDiv(width, k.lanes()); }
   /// Elements of the vector `v` of a panel's step that are of this panel.
   int64_t ownLanes(int64_t v) const { return std::min(k.lanes(), width - v * k.lanes()); }
   Value source(Value base, Value elements) {

@@ -2,6 +2,7 @@
 #include "codegen/cpu/GemmThin.h"
 
 #include "codegen/cpu/GemmPack.h"
+#include "codegen/kernels/CeilDiv.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 
@@ -11,9 +12,6 @@ using namespace mlir;
 namespace gradc::codegen {
 
 namespace {
-
-int64_t ceilDiv(int64_t x, int64_t y) { return (x + y - 1) / y; }
-int64_t roundUp(int64_t x, int64_t to) { return ceilDiv(x, to) * to; }
 
 /// With more rows, what packing saves in arithmetic is worth more than what it costs.
 constexpr int64_t mostRows = 4;

@@ -1,6 +1,7 @@
 // See GemmTiling.h.
 #include "codegen/cpu/GemmTiling.h"
 #include "codegen/cpu/GemmThin.h"
+#include "codegen/kernels/CeilDiv.h"
 
 #include "llvm/Support/FormatVariadic.h"
 
@@ -10,9 +11,6 @@
 namespace gradc::codegen {
 
 namespace {
-
-int64_t ceilDiv(int64_t x, int64_t y) { return (x + y - 1) / y; }
-int64_t roundUp(int64_t x, int64_t to) { return ceilDiv(x, to) * to; }
 
 /// Whole register tiles of every target: 4 x 24 and 6 x 64.
 constexpr int64_t rowUnit = 12, columnUnit = 192;

@@ -8,6 +8,8 @@
 #include "codegen/cpu/ObjectFile.h"
 #include "codegen/cpu/Rope.h"
 #include "codegen/cpu/RowProgram.h"
+#include "codegen/kernels/CeilDiv.h"
+#include "codegen/kernels/KernelTable.h"
 #include "codegen/kernels/Specs.h"
 #include "ir/Cluster.h"
 #include "runtime/cpu/GemmWorkspace.h"
@@ -17,16 +19,10 @@ using namespace mlir;
 namespace gradc::codegen {
 namespace {
 
-/// What an emitter is given: where to print, the op, and its row strides.
-struct Emission {
-  OpBuilder &builder;
-  ModuleOp module;
-  llvm::StringRef name;
-  const CpuTarget &target;
-  ArrayRef<int64_t> strides;
-};
+using Table = KernelTable<CpuTarget, const CpuTarget &>;
+using Emission = Table::Emission;
 
-int64_t ceilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
+OpBuilder atEnd(Emission &to) { return OpBuilder::atBlockEnd(to.module.getBody()); }
 
 //===-- clusters
 //---------------------------------------------------------------------------------===//
@@ -36,7 +32,8 @@ KernelGeometry fusedGeometry(nn::FusedOp op, ArrayRef<int64_t> strides, const Cp
   return {cluster.extent, row::taskCount(cluster.program, cluster.extent)};
 }
 void emitFused(nn::FusedOp op, Emission &to) {
-  emitRowProgram(to.builder, to.module, nn::buildClusterProgram(op, to.strides).program, to.name,
+  OpBuilder builder = atEnd(to);
+  emitRowProgram(builder, to.module, nn::buildClusterProgram(op, to.strides).program, to.name,
                  to.target);
 }
 
@@ -47,17 +44,22 @@ KernelGeometry foldRowsGeometry(nn::FoldRowsOp op, ArrayRef<int64_t>, const CpuT
   return {rowsOf(op.getInput()), ceilDiv(columnsOf(op.getInput()), foldColumnsPerTask)};
 }
 void emitFoldRowsOp(nn::FoldRowsOp op, Emission &to) {
-  emitFoldRows(to.builder, to.module, to.name, columnsOf(op.getInput()), to.target);
+  OpBuilder builder = atEnd(to);
+  emitFoldRows(builder, to.module, to.name, columnsOf(op.getInput()), to.target);
 }
 KernelGeometry sumGeometry(nn::SumOp op, ArrayRef<int64_t>, const CpuTarget &) {
   return {elementsOf(op.getInput()), 1};
 }
-void emitSum(nn::SumOp, Emission &to) { emitFoldAll(to.builder, to.module, to.name, to.target); }
+void emitSum(nn::SumOp, Emission &to) {
+  OpBuilder builder = atEnd(to);
+  emitFoldAll(builder, to.module, to.name, to.target);
+}
 KernelGeometry squareSumsGeometry(nn::SquareSumsOp op, ArrayRef<int64_t>, const CpuTarget &) {
   return {elementsOf(op.getInput()), elementsOf(op.getResult())};
 }
 void emitSquareSums(nn::SquareSumsOp, Emission &to) {
-  emitChunkSquareSums(to.builder, to.module, to.name, to.target);
+  OpBuilder builder = atEnd(to);
+  emitChunkSquareSums(builder, to.module, to.name, to.target);
 }
 
 //===-- matrix products
@@ -151,50 +153,29 @@ void emitEmbeddingGradOp(nn::EmbeddingGradOp op, Emission &to) {
 //===-- the table
 //--------------------------------------------------------------------------------===//
 
-struct KernelFamily {
-  llvm::StringRef opName;
-  KernelGeometry (*geometry)(Operation *op, ArrayRef<int64_t> strides, const CpuTarget &target);
-  void (*emit)(Operation *op, Emission &to);
-};
-
-template <typename Op, KernelGeometry (*geometryOf)(Op, ArrayRef<int64_t>, const CpuTarget &),
-          void (*emitOp)(Op, Emission &)>
-KernelFamily family() {
-  return {Op::getOperationName(),
-          [](Operation *op, ArrayRef<int64_t> strides, const CpuTarget &target) {
-            return geometryOf(cast<Op>(op), strides, target);
-          },
-          [](Operation *op, Emission &to) { emitOp(cast<Op>(op), to); }};
-}
-
-const KernelFamily *findFamily(Operation *op) {
-  static const KernelFamily families[] = {
-      family<nn::FusedOp, fusedGeometry, emitFused>(),
-      family<nn::FoldRowsOp, foldRowsGeometry, emitFoldRowsOp>(),
-      family<nn::SumOp, sumGeometry, emitSum>(),
-      family<nn::SquareSumsOp, squareSumsGeometry, emitSquareSums>(),
-      family<nn::MatmulOp, matmulGeometry, emitMatmul>(),
-      family<nn::AttentionOp, attentionGeometry, emitAttention>(),
-      family<nn::AttentionGradOp, attentionGradGeometry, emitAttentionGrad>(),
-      family<nn::RopeOp, ropeGeometry, emitRopeOp>(),
-      family<nn::DocumentsOp, documentsGeometry, emitDocumentsOp>(),
-      family<nn::EmbeddingOp, embeddingGeometry, emitEmbeddingOp>(),
-      family<nn::EmbeddingGradOp, embeddingGradGeometry, emitEmbeddingGradOp>(),
+const Table &table() {
+  static const Table::Family families[] = {
+      Table::family<nn::FusedOp, fusedGeometry, emitFused>(),
+      Table::family<nn::FoldRowsOp, foldRowsGeometry, emitFoldRowsOp>(),
+      Table::family<nn::SumOp, sumGeometry, emitSum>(),
+      Table::family<nn::SquareSumsOp, squareSumsGeometry, emitSquareSums>(),
+      Table::family<nn::MatmulOp, matmulGeometry, emitMatmul>(),
+      Table::family<nn::AttentionOp, attentionGeometry, emitAttention>(),
+      Table::family<nn::AttentionGradOp, attentionGradGeometry, emitAttentionGrad>(),
+      Table::family<nn::RopeOp, ropeGeometry, emitRopeOp>(),
+      Table::family<nn::DocumentsOp, documentsGeometry, emitDocumentsOp>(),
+      Table::family<nn::EmbeddingOp, embeddingGeometry, emitEmbeddingOp>(),
+      Table::family<nn::EmbeddingGradOp, embeddingGradGeometry, emitEmbeddingGradOp>(),
   };
-  const KernelFamily *found = llvm::find_if(families, [&](const KernelFamily &candidate) {
-    return candidate.opName == op->getName().getStringRef();
-  });
-  return found == std::end(families) ? nullptr : found;
+  static const Table table("CPU", families);
+  return table;
 }
 
 } // namespace
 
 llvm::FailureOr<KernelGeometry> CpuKernelLibrary::geometry(Operation *op,
                                                            ArrayRef<int64_t> rowStrides) const {
-  const KernelFamily *family = findFamily(op);
-  if (!family)
-    return op->emitOpError("expected an op that the CPU target has a kernel for");
-  return family->geometry(op, rowStrides, target);
+  return table().geometry(op, rowStrides, target);
 }
 
 bool CpuKernelLibrary::emitsProduct(Operation *product) const {
@@ -217,18 +198,7 @@ int64_t CpuKernelLibrary::gemmWorkspaceBytes(int64_t m, int64_t n, int64_t k) co
 
 llvm::FailureOr<OwningOpRef<ModuleOp>> emitKernels(ModuleOp module, const CpuTarget &target) {
   loadKernelDialects(*module.getContext());
-  OwningOpRef<ModuleOp> kernels = ModuleOp::create(module.getLoc());
-  OpBuilder builder(module.getContext());
-  builder.setInsertionPointToEnd(kernels->getBody());
-  for (auto kernel : module.getOps<exec::KernelOp>()) {
-    Operation *op = &kernel.getBody().front().front();
-    const KernelFamily *family = findFamily(op);
-    if (!family)
-      return op->emitOpError("expected an op that the CPU target has a kernel for");
-    Emission to{builder, *kernels, kernel.getSymName(), target, kernel.getRowStrides()};
-    family->emit(op, to);
-  }
-  return kernels;
+  return table().emit(module, target);
 }
 
 } // namespace gradc::codegen

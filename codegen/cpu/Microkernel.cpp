@@ -1,6 +1,7 @@
 // See Microkernel.h.
 #include "codegen/cpu/Microkernel.h"
 
+#include "codegen/kernels/CeilDiv.h"
 #include "mlir/IR/SymbolTable.h"
 
 #include "llvm/Support/FormatVariadic.h"
@@ -19,7 +20,7 @@ int64_t tileRows(const CpuTarget &target, int64_t vectors) {
 SmallVector<ColumnTile> columnTiles(const CpuTarget &target, int64_t columns) {
   SmallVector<ColumnTile> tiles;
   int64_t lanes = target.f32Lanes(), widest = maxTileVectors(target);
-  for (int64_t left = (columns + lanes - 1) / lanes, column = 0; left > 0;) {
+  for (int64_t left = ceilDiv(columns, lanes), column = 0; left > 0;) {
     int64_t vectors = std::min(left, widest);
     tiles.push_back({column, vectors});
     column += vectors * lanes;

@@ -1,15 +1,14 @@
 // See Rope.h.
 #include "codegen/cpu/Rope.h"
 #include "codegen/cpu/KernelBuilder.h"
+#include "codegen/kernels/CeilDiv.h"
 
 #include <algorithm>
 
 using namespace mlir;
 namespace gradc::codegen {
 
-int64_t taskCount(const RopeSpec &, int64_t extent) {
-  return (extent + ropeTokensPerTask - 1) / ropeTokensPerTask;
-}
+int64_t taskCount(const RopeSpec &, int64_t extent) { return ceilDiv(extent, ropeTokensPerTask); }
 
 int64_t ropeFlops(const RopeSpec &s, int64_t extent) { return 3 * extent * s.heads * s.headDim; }
 

@@ -8,6 +8,7 @@
 #include "codegen/cpu/RowProgram.h"
 
 #include "codegen/cpu/KernelFunction.h"
+#include "codegen/kernels/CeilDiv.h"
 #include "codegen/kernels/Loops.h"
 #include "codegen/kernels/RowNodes.h"
 
@@ -88,7 +89,7 @@ private:
 
   /// The last `count` columns, fewer than a step.
   Columns cutStep(int64_t first, int64_t count) const {
-    Columns columns{v.index(first), (count + v.lanes - 1) / v.lanes, {}};
+    Columns columns{v.index(first), ceilDiv(count, v.lanes), {}};
     if (count % v.lanes != 0)
       columns.lastMask = v.firstLanes(count % v.lanes);
     return columns;

@@ -6,6 +6,7 @@
 // where keys own (K, V) and see (Q, dO): first is dk, second dv, and queries own (Q, dO) and see
 // (K, V): first is dq. So P and dS already are the operands of the products that use them.
 #include "codegen/gpu/AttentionBlock.h"
+#include "codegen/kernels/CeilDiv.h"
 
 #include <limits>
 
@@ -65,7 +66,7 @@ private:
 
   void openTask(Val task) {
     int64_t heads = spec.batch * (ofKeys() ? spec.kvHeads : spec.heads);
-    int64_t tiles = (spec.seq + schedule.rows() - 1) / schedule.rows();
+    int64_t tiles = ceilDiv(spec.seq, schedule.rows());
     Val ofTile = task / heads, item = task % heads;
     if (spec.masked() && !ofKeys()) // the longest first
       ofTile = e.number(tiles - 1) - ofTile;
@@ -251,7 +252,7 @@ LLVM::LLVMFuncOp emitAttentionBackward(ModuleOp module, StringRef name, const At
   int64_t bytes =
       std::max(SharedLayout(spec, ofKeys, true).total, SharedLayout(spec, ofQueries, false).total);
   Val memory = e.of(printer.dynamicShared(bytes)), task = e.task();
-  int64_t keyTiles = (spec.seq + ofKeys.rows() - 1) / ofKeys.rows();
+  int64_t keyTiles = ceilDiv(spec.seq, ofKeys.rows());
   int64_t keyBlocks = spec.batch * spec.kvHeads * keyTiles;
   Val ownsKeys = e.less(task, keyBlocks);
   e.when(ownsKeys, {},

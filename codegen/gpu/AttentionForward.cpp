@@ -2,6 +2,7 @@
 // keys at a time; each row carries its maximum, its sum and its output, not yet divided (online
 // softmax, in base 2).
 #include "codegen/gpu/AttentionBlock.h"
+#include "codegen/kernels/CeilDiv.h"
 
 #include <limits>
 
@@ -66,7 +67,7 @@ public:
 private:
   void openTask() {
     int64_t heads = spec.batch * spec.heads;
-    int64_t tiles = (spec.seq + schedule.rows() - 1) / schedule.rows();
+    int64_t tiles = ceilDiv(spec.seq, schedule.rows());
     Val task = e.task(), ofTile = task / heads, item = task % heads;
     if (spec.masked()) // the longest first
       ofTile = e.number(tiles - 1) - ofTile;

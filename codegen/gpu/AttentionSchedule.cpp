@@ -2,16 +2,11 @@
 #include "codegen/gpu/Attention.h"
 
 #include "codegen/gpu/Tiles.h"
+#include "codegen/kernels/CeilDiv.h"
 
 #include "llvm/Support/FormatVariadic.h"
 
 namespace gradc::codegen::gpu {
-
-namespace {
-
-int64_t ceilDivide(int64_t x, int64_t y) { return (x + y - 1) / y; }
-
-} // namespace
 
 std::string verifyForGpu(const AttentionSpec &s) {
   if (std::string wrong = verify(s); !wrong.empty())
@@ -62,12 +57,12 @@ int64_t backwardResidentBlocks(const AttentionSpec &s) {
 }
 
 int64_t attentionForwardBlocks(const AttentionSpec &s) {
-  return s.batch * s.heads * ceilDivide(s.seq, forwardSchedule(s).rows());
+  return s.batch * s.heads * ceilDiv(s.seq, forwardSchedule(s).rows());
 }
 
 int64_t attentionBackwardBlocks(const AttentionSpec &s) {
-  int64_t ofKeys = s.kvHeads * ceilDivide(s.seq, keySchedule(s).rows());
-  int64_t ofQueries = s.heads * ceilDivide(s.seq, querySchedule(s).rows());
+  int64_t ofKeys = s.kvHeads * ceilDiv(s.seq, keySchedule(s).rows());
+  int64_t ofQueries = s.heads * ceilDiv(s.seq, querySchedule(s).rows());
   return s.batch * (ofKeys + ofQueries);
 }
 

@@ -2,6 +2,7 @@
 #include "codegen/gpu/Embedding.h"
 
 #include "codegen/gpu/BlockPrinter.h"
+#include "codegen/kernels/CeilDiv.h"
 
 #include <algorithm>
 
@@ -15,8 +16,6 @@ namespace {
 constexpr int64_t blockWarps = 8;
 /// Vectors of a thread whose loads are on their way together.
 constexpr int64_t unroll = 4;
-
-int64_t ceilDiv(int64_t x, int64_t y) { return (x + y - 1) / y; }
 
 /// Elements of a vector: the most that 16 bytes of the wider type hold and rows divide into.
 int64_t lanesOf(int64_t channels, int64_t widestBytes) {

@@ -8,6 +8,8 @@
 #include "codegen/gpu/Rope.h"
 #include "codegen/gpu/RowProgram.h"
 #include "codegen/gpu/Sums.h"
+#include "codegen/kernels/CeilDiv.h"
+#include "codegen/kernels/KernelTable.h"
 #include "ir/Cluster.h"
 
 using namespace mlir;
@@ -15,13 +17,8 @@ using namespace mlir;
 namespace gradc::codegen::gpu {
 namespace {
 
-/// What an emitter is given: where to print, and the op's row strides.
-struct Emission {
-  ModuleOp module;
-  llvm::StringRef name;
-  const GpuTarget &target;
-  ArrayRef<int64_t> strides;
-};
+using Table = KernelTable<GpuTarget>;
+using Emission = Table::Emission;
 
 KernelGeometry fusedGeometry(nn::FusedOp op, ArrayRef<int64_t> strides) {
   nn::ClusterProgram cluster = nn::buildClusterProgram(op, strides);
@@ -33,8 +30,7 @@ void emitFused(nn::FusedOp op, Emission &to) {
 }
 
 KernelGeometry foldRowsGeometry(nn::FoldRowsOp op, ArrayRef<int64_t>) {
-  int64_t columns = columnsOf(op.getInput());
-  return {rowsOf(op.getInput()), (columns + foldColumnsPerTask - 1) / foldColumnsPerTask};
+  return {rowsOf(op.getInput()), ceilDiv(columnsOf(op.getInput()), foldColumnsPerTask)};
 }
 void emitFoldRowsOp(nn::FoldRowsOp op, Emission &to) {
   emitFoldRows(to.module, to.name, columnsOf(op.getInput()), to.target);
@@ -95,69 +91,35 @@ void emitEmbeddingGradOp(nn::EmbeddingGradOp op, Emission &to) {
   emitEmbeddingGradient(to.module, to.name, specOf(op), to.target);
 }
 
-struct KernelFamily {
-  llvm::StringRef opName;
-  KernelGeometry (*geometry)(Operation *op, ArrayRef<int64_t> strides);
-  void (*emit)(Operation *op, Emission &to);
-  /// What the family cannot make of the op; empty where it can. Null: it makes all.
-  std::string (*limits)(Operation *op, ArrayRef<int64_t> strides);
-};
-
-template <typename Op, KernelGeometry (*geometryOf)(Op, ArrayRef<int64_t>),
-          void (*emitOp)(Op, Emission &)>
-KernelFamily family(std::string (*limits)(Operation *, ArrayRef<int64_t>) = nullptr) {
-  return {
-      Op::getOperationName(),
-      [](Operation *op, ArrayRef<int64_t> strides) { return geometryOf(cast<Op>(op), strides); },
-      [](Operation *op, Emission &to) { emitOp(cast<Op>(op), to); }, limits};
-}
-
-llvm::FailureOr<const KernelFamily *> findFamily(Operation *op, ArrayRef<int64_t> strides) {
-  static const KernelFamily families[] = {
-      family<nn::FusedOp, fusedGeometry, emitFused>(),
-      family<nn::FoldRowsOp, foldRowsGeometry, emitFoldRowsOp>(),
-      family<nn::SumOp, sumGeometry, emitSum>(),
-      family<nn::SquareSumsOp, squareSumsGeometry, emitSquareSums>(),
-      family<nn::AttentionOp, attentionGeometry, emitAttention>(attentionLimits<nn::AttentionOp>),
-      family<nn::AttentionGradOp, attentionGradGeometry, emitAttentionGrad>(
+const Table &table() {
+  static const Table::Family families[] = {
+      Table::family<nn::FusedOp, fusedGeometry, emitFused>(),
+      Table::family<nn::FoldRowsOp, foldRowsGeometry, emitFoldRowsOp>(),
+      Table::family<nn::SumOp, sumGeometry, emitSum>(),
+      Table::family<nn::SquareSumsOp, squareSumsGeometry, emitSquareSums>(),
+      Table::family<nn::AttentionOp, attentionGeometry, emitAttention>(
+          attentionLimits<nn::AttentionOp>),
+      Table::family<nn::AttentionGradOp, attentionGradGeometry, emitAttentionGrad>(
           attentionLimits<nn::AttentionGradOp>),
-      family<nn::RopeOp, ropeGeometry, emitRopeOp>(),
-      family<nn::DocumentsOp, documentsGeometry, emitDocumentsOp>(),
-      family<nn::EmbeddingOp, embeddingGeometry, emitEmbeddingOp>(),
-      family<nn::EmbeddingGradOp, embeddingGradGeometry, emitEmbeddingGradOp>(),
+      Table::family<nn::RopeOp, ropeGeometry, emitRopeOp>(),
+      Table::family<nn::DocumentsOp, documentsGeometry, emitDocumentsOp>(),
+      Table::family<nn::EmbeddingOp, embeddingGeometry, emitEmbeddingOp>(),
+      Table::family<nn::EmbeddingGradOp, embeddingGradGeometry, emitEmbeddingGradOp>(),
   };
-  const KernelFamily *found = llvm::find_if(families, [&](const KernelFamily &candidate) {
-    return candidate.opName == op->getName().getStringRef();
-  });
-  if (found == std::end(families))
-    return op->emitOpError("expected an op that the GPU target has a kernel for");
-  if (std::string limits = found->limits ? found->limits(op, strides) : ""; !limits.empty())
-    return op->emitOpError(limits);
-  return found;
+  static const Table table("GPU", families);
+  return table;
 }
 
 } // namespace
 
 llvm::FailureOr<KernelGeometry> GpuKernels::geometry(Operation *op,
                                                      ArrayRef<int64_t> rowStrides) const {
-  auto family = findFamily(op, rowStrides);
-  if (failed(family))
-    return failure();
-  return (*family)->geometry(op, rowStrides);
+  return table().geometry(op, rowStrides);
 }
 
 llvm::FailureOr<OwningOpRef<ModuleOp>> emitKernels(ModuleOp module, const GpuTarget &target) {
   loadGpuDialects(*module.getContext());
-  OwningOpRef<ModuleOp> kernels = ModuleOp::create(module.getLoc());
-  for (auto kernel : module.getOps<exec::KernelOp>()) {
-    Operation *op = &kernel.getBody().front().front();
-    auto family = findFamily(op, kernel.getRowStrides());
-    if (failed(family))
-      return failure();
-    Emission to{*kernels, kernel.getSymName(), target, kernel.getRowStrides()};
-    (*family)->emit(op, to);
-  }
-  return kernels;
+  return table().emit(module, target);
 }
 
 } // namespace gradc::codegen::gpu

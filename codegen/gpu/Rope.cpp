@@ -2,6 +2,7 @@
 #include "codegen/gpu/Rope.h"
 
 #include "codegen/gpu/BlockPrinter.h"
+#include "codegen/kernels/CeilDiv.h"
 
 using namespace mlir;
 using gradc::row::Dtype;
@@ -85,9 +86,7 @@ private:
 
 } // namespace
 
-int64_t taskCount(const RopeSpec &, int64_t extent) {
-  return (extent + blockWarps - 1) / blockWarps;
-}
+int64_t taskCount(const RopeSpec &, int64_t extent) { return ceilDiv(extent, blockWarps); }
 
 LLVM::LLVMFuncOp emitRope(ModuleOp module, StringRef name, const RopeSpec &spec,
                           const GpuTarget &target) {

@@ -1,6 +1,7 @@
 // Choices for row programs.
 #include "codegen/gpu/RowSchedule.h"
 
+#include "codegen/kernels/CeilDiv.h"
 #include "ir/row/Loops.h"
 
 #include <algorithm>
@@ -73,8 +74,6 @@ Demands demandsOf(const Program &program) {
     }
   return demands;
 }
-
-int64_t ceilDiv(int64_t x, int64_t y) { return (x + y - 1) / y; }
 
 /// Rows that may be cut: a warp a slice, as many vectors a thread as leave no slice part empty.
 void cutRows(RowSchedule &schedule, int64_t columns) {

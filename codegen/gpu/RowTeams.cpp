@@ -2,14 +2,13 @@
 #include "codegen/gpu/RowTeams.h"
 
 #include "codegen/gpu/WarpRandom.h"
+#include "codegen/kernels/CeilDiv.h"
 #include "codegen/kernels/Loops.h"
 
 using namespace mlir;
 using namespace gradc::row;
 
 namespace gradc::codegen::gpu {
-
-static int64_t ceilDiv(int64_t x, int64_t y) { return (x + y - 1) / y; }
 
 RowTeams::RowTeams(BlockPrinter &printer, const Program &program, const RowSchedule &schedule)
     : k(printer), program(program), schedule(schedule), loops(splitIntoLoops(program)),

@@ -2,13 +2,12 @@
 #include "runtime/app/Options.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "runtime/app/NumberFlags.h"
 #include "runtime/app/TrainFlags.h"
-#include "runtime/app/WholeNumber.h"
 #include "runtime/cpu/ThreadPool.h"
 
 namespace gradc::rt {
@@ -16,9 +15,8 @@ namespace {
 
 void addThreads(CLI::App &command, int &threads) {
   threads = availableProcessors();
-  command.add_option("--threads", threads, "compute threads; results do not depend on it")
-      ->capture_default_str()
-      ->check(CLI::Range(1, 4096));
+  addNumber(command, "--threads", threads, "compute threads; results do not depend on it",
+            wholeNumber(1, 4096));
 }
 
 void addWeights(CLI::App &command, WeightOptions &weights) {
@@ -37,15 +35,11 @@ void addGenerate(CLI::App &command, GenerateOptions &o) {
       ->take_all()
       ->excludes(text);
   command.add_option("--tokens", o.tokens, "tokens to generate")->required()->check(wholeNumber(1));
-  command.add_option("--temperature", o.temperature, "divides the logits; 0 = the likeliest token")
-      ->capture_default_str()
-      ->check(CLI::NonNegativeNumber);
-  command.add_option("--top-k", o.topK, "choose among the k likeliest tokens; 0 = all")
-      ->capture_default_str()
-      ->check(wholeNumber(0));
-  command.add_option("--seed", o.seed, "of the choice")
-      ->capture_default_str()
-      ->check(wholeNumber(0, UINT64_MAX));
+  addNumber(command, "--temperature", o.temperature, "divides the logits; 0 = the likeliest token",
+            realNumber(0));
+  addNumber(command, "--top-k", o.topK, "choose among the k likeliest tokens; 0 = all",
+            wholeNumber(0));
+  addNumber(command, "--seed", o.seed, "of the choice", wholeNumber(0, UINT64_MAX));
   addWeights(command, o.weights);
   addThreads(command, o.threads);
 }
@@ -56,9 +50,7 @@ void addEval(CLI::App &command, EvalOptions &o) {
                   "tokens: text, nanoGPT or llm.c file, or a folder, of which files named val are "
                   "read where there are some")
       ->required();
-  command.add_option("--batches", o.batches, "most batches to evaluate; 0 = all")
-      ->capture_default_str()
-      ->check(wholeNumber(0));
+  addNumber(command, "--batches", o.batches, "most batches to evaluate; 0 = all", wholeNumber(0));
   command.add_flag("--json", o.json, "print a JSON object");
   addWeights(command, o.weights);
   addThreads(command, o.threads);
@@ -86,9 +78,8 @@ Expected<Command> parseCommandLine(int argc, const char *const *argv) {
   auto *eval = app.add_subcommand("eval", "loss (weighted by tokens) and perplexity on a text");
   addEval(*eval, evalOptions);
   auto *bench = app.add_subcommand("bench", "time training steps on random tokens");
-  bench->add_option("--steps", benchOptions.steps, "steps to time, after two to warm up")
-      ->capture_default_str()
-      ->check(wholeNumber(1));
+  addNumber(*bench, "--steps", benchOptions.steps, "steps to time, after two to warm up",
+            wholeNumber(1));
   bench->add_flag("--json", benchOptions.json, "print a JSON object");
   addThreads(*bench, benchOptions.threads);
   auto *generate = app.add_subcommand("generate", "continue a prompt");
@@ -117,8 +108,6 @@ Expected<Command> parseCommandLine(int argc, const char *const *argv) {
     return Command(infoOptions);
   if (!generateOptions.prompt && generateOptions.promptIds.empty())
     return Status::user("generate: expected --prompt TEXT or --prompt-ids 1,2,3");
-  if (!std::isfinite(generateOptions.temperature))
-    return Status::user("--temperature: expected a finite number");
   return Command(generateOptions);
 }
 

@@ -1,13 +1,12 @@
 // See TrainFlags.h.
 #include "runtime/app/TrainFlags.h"
 
-#include <limits>
 #include <map>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
-#include "runtime/app/WholeNumber.h"
+#include "runtime/app/NumberFlags.h"
 
 namespace gradc::rt {
 namespace {
@@ -18,26 +17,6 @@ LrDecay decayNamed(const std::string &name) {
                                         {"wsd", LrDecay::wsd},
                                         {"constant", LrDecay::constant}}
       .at(name);
-}
-
-/// CLI11's ranges let a NaN through, and its bounds are inclusive.
-Status checkNumbers(const TrainOptions &o) {
-  struct Number {
-    const char *flag;
-    double value, low, below; ///< low <= value < below
-  };
-  constexpr double any = std::numeric_limits<double>::infinity();
-  for (const Number &n :
-       {Number{"--beta1", o.beta1, 0, 1}, Number{"--beta2", o.beta2, 0, 1},
-        Number{"--eps", o.eps, 0, any}, Number{"--weight-decay", o.weightDecay, 0, any},
-        Number{"--clip-grad", o.clipGrad, 0, any},
-        Number{"--loss-scale", o.lossScale.initial, LossScale::least, LossScale::most + 1},
-        Number{"--loss-scale-growth", o.lossScale.growth, 1, any},
-        Number{"--loss-scale-backoff", o.lossScale.backoff, 0, 1}})
-    if (!(n.value >= n.low && n.value < n.below))
-      return Status::user(fmt::format("{} {}: expected a number from {} to below {}", n.flag,
-                                      n.value, n.low, n.below));
-  return Status();
 }
 
 } // namespace
@@ -67,70 +46,50 @@ void TrainFlags::addData(CLI::App &command) {
       ->check(CLI::IsMember({"shuffled", "sequential"}));
   command.add_option("--val-data", o.valData,
                      "validation tokens, in the same formats; of a folder, files named val");
-  command
-      .add_option("--val-every", o.valEvery,
-                  "steps between validations; 0 = after the last step only")
-      ->capture_default_str()
-      ->check(wholeNumber(0));
-  command.add_option("--val-batches", o.valBatches, "most batches of a validation; 0 = all")
-      ->capture_default_str()
-      ->check(wholeNumber(0));
+  addNumber(command, "--val-every", o.valEvery,
+            "steps between validations; 0 = after the last step only", wholeNumber(0));
+  addNumber(command, "--val-batches", o.valBatches, "most batches of a validation; 0 = all",
+            wholeNumber(0));
 }
 
 void TrainFlags::addSchedule(CLI::App &command) {
   TrainOptions &o = options;
   command.add_option("--lr", o.schedule.peak, "peak learning rate")->capture_default_str();
   command.add_option("--min-lr", minLr, "learning rate at the end [lr / 10]");
-  command.add_option("--warmup", o.schedule.warmup, "steps of linear warm-up from 0")
-      ->capture_default_str()
-      ->check(wholeNumber(0));
+  addNumber(command, "--warmup", o.schedule.warmup, "steps of linear warm-up from 0",
+            wholeNumber(0));
   command
       .add_option("--lr-decay", decay,
                   "from --lr to --min-lr: cosine, linear, wsd (linear in the last tenth of the "
                   "steps), constant (never)")
       ->capture_default_str()
       ->check(CLI::IsMember({"cosine", "linear", "wsd", "constant"}));
-  command.add_option("--beta1", o.beta1, "decay of the first moment, or momentum")
-      ->capture_default_str()
-      ->check(CLI::Range(0.0, 1.0));
-  command.add_option("--beta2", o.beta2, "decay of the second moment")
-      ->capture_default_str()
-      ->check(CLI::Range(0.0, 1.0));
-  command.add_option("--eps", o.eps, "added to the root of the second moment")
-      ->capture_default_str()
-      ->check(CLI::NonNegativeNumber);
-  command
-      .add_option("--weight-decay", o.weightDecay,
-                  "decoupled decay of matrices and embeddings (biases and norms have none)")
-      ->capture_default_str()
-      ->check(CLI::NonNegativeNumber);
-  command.add_option("--clip-grad", o.clipGrad, "largest global norm of the gradients; 0 = off")
-      ->capture_default_str()
-      ->check(CLI::NonNegativeNumber);
+  addNumber(command, "--beta1", o.beta1, "decay of the first moment, or momentum", fraction());
+  addNumber(command, "--beta2", o.beta2, "decay of the second moment", fraction());
+  addNumber(command, "--eps", o.eps, "added to the root of the second moment", realNumber(0));
+  addNumber(command, "--weight-decay", o.weightDecay,
+            "decoupled decay of matrices and embeddings (biases and norms have none)",
+            realNumber(0));
+  addNumber(command, "--clip-grad", o.clipGrad, "largest global norm of the gradients; 0 = off",
+            realNumber(0));
 }
 
 void TrainFlags::addLossScale(CLI::App &command) {
   LossScaleOptions &scale = options.lossScale;
-  command.add_option("--loss-scale", scale.initial, "first loss scale of an fp16 executable")
-      ->capture_default_str()
-      ->check(CLI::Range(1.0, 0x1p24));
-  command.add_option("--loss-scale-growth", scale.growth, "factor after a stretch of finite steps")
-      ->capture_default_str()
-      ->check(CLI::Range(1.0, 1024.0));
-  command.add_option("--loss-scale-backoff", scale.backoff, "factor after a step that overflowed")
-      ->capture_default_str()
-      ->check(CLI::Range(0.0, 1.0));
-  command
-      .add_option("--loss-scale-interval", scale.interval, "finite steps in a row before it grows")
-      ->capture_default_str()
-      ->check(wholeNumber(1));
+  addNumber(command, "--loss-scale", scale.initial, "first loss scale of an fp16 executable",
+            realNumber(LossScale::least, LossScale::most));
+  addNumber(command, "--loss-scale-growth", scale.growth, "factor after a stretch of finite steps",
+            realNumber(1, 1024));
+  addNumber(command, "--loss-scale-backoff", scale.backoff, "factor after a step that overflowed",
+            fraction());
+  addNumber(command, "--loss-scale-interval", scale.interval,
+            "finite steps in a row before it grows", wholeNumber(1));
 }
 
 void TrainFlags::addState(CLI::App &command) {
   TrainOptions &o = options;
-  command.add_option("--seed", o.seed, "of initial values and data order")
-      ->capture_default_str()
-      ->check(wholeNumber(0, UINT64_MAX));
+  addNumber(command, "--seed", o.seed, "of initial values and data order",
+            wholeNumber(0, UINT64_MAX));
   command.add_option("--init", init,
                      "initial values: family (the model's own), normal, xavier, kaiming or "
                      "orthogonal [what was compiled in]");
@@ -138,14 +97,9 @@ void TrainFlags::addState(CLI::App &command) {
                      "start from these weights: a safetensors file, or a folder with them");
   command.add_option("--checkpoint-dir", o.checkpointDir,
                      "save checkpoints in this folder, the last step's always");
-  command
-      .add_option("--checkpoint-every", o.checkpointEvery,
-                  "steps between checkpoints; 0 = the last step's only")
-      ->capture_default_str()
-      ->check(wholeNumber(0));
-  command.add_option("--keep", o.keep, "checkpoints to keep, at least 2")
-      ->capture_default_str()
-      ->check(CLI::Range(2, 1000000));
+  addNumber(command, "--checkpoint-every", o.checkpointEvery,
+            "steps between checkpoints; 0 = the last step's only", wholeNumber(0));
+  addNumber(command, "--keep", o.keep, "checkpoints to keep, at least 2", wholeNumber(2, 1000000));
   command.add_flag("--resume", o.resume,
                    "continue from the newest valid checkpoint of --checkpoint-dir; without one, "
                    "start afresh");
@@ -157,9 +111,8 @@ void TrainFlags::addOutput(CLI::App &command) {
   command.add_option("--tensorboard", o.tensorboard, "write event files into this folder");
   command.add_option("--trace", o.trace,
                      "write the times of all launches to this file, in Chrome's trace format");
-  command.add_option("--trace-steps", o.traceSteps, "steps to trace, from the first one run")
-      ->capture_default_str()
-      ->check(wholeNumber(1));
+  addNumber(command, "--trace-steps", o.traceSteps, "steps to trace, from the first one run",
+            wholeNumber(1));
   command.add_flag("--check-nans", o.checkNans,
                    "before each step find the first tensor that is not finite (about twice the "
                    "time)");
@@ -175,7 +128,6 @@ Expected<TrainOptions> TrainFlags::finish(const CLI::App &command) {
   o.schedule.steps = o.steps;
   o.schedule.decay = decayNamed(decay);
   GRADC_RETURN_IF_ERROR(validate(o.schedule));
-  GRADC_RETURN_IF_ERROR(checkNumbers(o));
   o.dataOrder = order == "shuffled" ? DataOrder::shuffled : DataOrder::sequential;
   o.dataOrderGiven = command.count("--data-order") > 0;
   o.seedGiven = command.count("--seed") > 0;

@@ -4,8 +4,6 @@
 #include <cstring>
 #include <set>
 #include <string_view>
-#include <sys/mman.h>
-#include <unistd.h>
 #include <vector>
 
 #include <fmt/format.h>
@@ -71,7 +69,6 @@ template <typename Use> Status forChunks(const StoredTensor &tensor, Use use) {
                        {int64_t(elements)},
                        tensor.bytes.subspan(first * elementBytes, elements * elementBytes)};
     GRADC_RETURN_IF_ERROR(use(chunk, first, elements));
-    releasePages(chunk.bytes);
   }
   return Status();
 }
@@ -95,14 +92,6 @@ Status checkTied(Session &session, const WeightSource &source, const StoredTenso
 }
 
 } // namespace
-
-void releasePages(std::span<const std::byte> bytes) {
-  auto page = std::uintptr_t(sysconf(_SC_PAGESIZE));
-  auto begin = reinterpret_cast<std::uintptr_t>(bytes.data()) / page * page;
-  auto end = reinterpret_cast<std::uintptr_t>(bytes.data() + bytes.size()) / page * page;
-  if (end > begin) // only advice: a refusal costs resident memory, nothing else
-    (void)madvise(reinterpret_cast<void *>(begin), end - begin, MADV_DONTNEED);
-}
 
 Status copyTensor(const StoredTensor &tensor, float *values) {
   return forChunks(tensor, [&](const StoredTensor &chunk, uint64_t first, uint64_t) {
@@ -155,8 +144,6 @@ Expected<std::optional<Checkpoint>> openNewest(const std::string &folder,
         fmt::format("{}: none of its checkpoints is sound; choose another folder to "
                     "start afresh",
                     folder));
-  if (result.newest) // verifying it read every page
-    releasePages(result.newest->tensors.image());
   return std::move(result.newest);
 }
 

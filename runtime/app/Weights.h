@@ -19,9 +19,6 @@ Status loadWeights(Session &session, const std::string &path);
 /// of the file back as it goes, so that they never add up in resident memory.
 Status copyTensor(const StoredTensor &tensor, float *values);
 
-/// Tells the system that the mapped pages of these bytes are not needed now.
-void releasePages(std::span<const std::byte> bytes);
-
 /// Sets every parameter, and with `withOptimizer` every optimizer slot, from a checkpoint.
 Status restoreTensors(Session &session, const Checkpoint &checkpoint, bool withOptimizer);
 

@@ -67,8 +67,7 @@ Expected<std::vector<uint64_t>> listCheckpoints(const std::string &folder) {
 
 static Expected<SealedManifest> readManifest(const std::string &folder, uint64_t step) {
   std::string path = fmt::format("{}/{}", stepPath(folder, step), manifestFile);
-  GRADC_ASSIGN_OR_RETURN(MappedFile file, MappedFile::open(path));
-  std::string_view text(reinterpret_cast<const char *>(file.bytes().data()), file.bytes().size());
+  GRADC_ASSIGN_OR_RETURN(std::string text, readText(path));
   GRADC_ASSIGN_OR_RETURN(SealedManifest sealed, parseManifest(text, path));
   if (sealed.manifest.step != step)
     return Status::user(
@@ -81,6 +80,17 @@ static Status wrongSize(const std::string &path, uint64_t actual, uint64_t expec
       fmt::format("{}: holds {} bytes, the manifest says {}", path, actual, expected));
 }
 
+static Expected<std::string> hashOf(const FileBytes &file) {
+  Hasher hasher;
+  std::vector<std::byte> part(std::min<uint64_t>(file.size(), 1 << 20));
+  for (uint64_t first = 0; first < file.size(); first += part.size()) {
+    std::span<std::byte> bytes(part.data(), std::min<uint64_t>(part.size(), file.size() - first));
+    GRADC_RETURN_IF_ERROR(file.subspan(first, bytes.size()).read(bytes));
+    hasher.update(bytes.data(), bytes.size());
+  }
+  return hasher.digest().hash;
+}
+
 /// Verifies one checkpoint whole: manifest, sizes, hashes and the tensors' header.
 static Expected<Checkpoint> verify(const std::string &folder, uint64_t step) {
   GRADC_ASSIGN_OR_RETURN(SealedManifest sealed, readManifest(folder, step));
@@ -88,15 +98,17 @@ static Expected<Checkpoint> verify(const std::string &folder, uint64_t step) {
   bool hasTensors = false;
   for (const ManifestFile &file : sealed.files) {
     std::string path = fmt::format("{}/{}", checkpoint.path, file.name);
-    GRADC_ASSIGN_OR_RETURN(MappedFile mapped, MappedFile::open(path));
-    if (mapped.bytes().size() != file.digest.bytes)
-      return wrongSize(path, mapped.bytes().size(), file.digest.bytes);
-    if (digestOf(mapped.bytes()).hash != file.digest.hash)
+    GRADC_ASSIGN_OR_RETURN(InputFile opened, InputFile::open(path));
+    FileBytes bytes(std::move(opened));
+    if (bytes.size() != file.digest.bytes)
+      return wrongSize(path, bytes.size(), file.digest.bytes);
+    GRADC_ASSIGN_OR_RETURN(std::string hash, hashOf(bytes));
+    if (hash != file.digest.hash)
       return Status::user(fmt::format("{}: its hash does not match the manifest", path));
     if (file.name != tensorFile)
       continue;
     hasTensors = true;
-    GRADC_ASSIGN_OR_RETURN(checkpoint.tensors, SafetensorsFile::open(path));
+    GRADC_ASSIGN_OR_RETURN(checkpoint.tensors, SafetensorsFile::parse(bytes, path));
   }
   if (!hasTensors)
     return Status::user(fmt::format("{}: the manifest lists no {}", checkpoint.path, tensorFile));

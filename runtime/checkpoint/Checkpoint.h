@@ -16,7 +16,7 @@
 
 namespace gradc::rt {
 
-/// A verified checkpoint. The tensors are mapped; they stay readable when the folder is deleted.
+/// A verified checkpoint. The tensors stay readable when the folder is deleted.
 struct Checkpoint {
   Manifest manifest;
   SafetensorsFile tensors;

@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <cstring>
 #include <fmt/format.h>
 #include <limits>
 #include <optional>
+#include <span>
 #include <tuple>
 
 namespace gradc::rt {
@@ -136,21 +136,23 @@ Status checkTiling(const std::vector<Entry> &entries, uint64_t size, std::string
 }
 
 /// The header's text, after checks of its length.
-Expected<std::string_view> headerText(std::span<const std::byte> image, std::string_view what) {
+Expected<std::string> headerText(const FileBytes &file, std::string_view what) {
   uint64_t length = 0;
-  if (image.size() < sizeof(length))
+  if (file.size() < sizeof(length))
     return Status::user(fmt::format(
-        "{}: {} bytes are too few for a safetensors file; fetch it again", what, image.size()));
-  std::memcpy(&length, image.data(), sizeof(length));
+        "{}: {} bytes are too few for a safetensors file; fetch it again", what, file.size()));
+  GRADC_RETURN_IF_ERROR(file.read(std::as_writable_bytes(std::span(&length, 1))));
   if (length > maxHeaderBytes)
     return Status::user(fmt::format("{}: header length {} is over the format's limit {}; this is "
                                     "not a safetensors file",
                                     what, length, maxHeaderBytes));
-  if (length > image.size() - sizeof(length))
+  if (length > file.size() - sizeof(length))
     return Status::user(fmt::format("{}: the header needs {} bytes but only {} follow; the file is "
                                     "truncated: fetch it again",
-                                    what, length, image.size() - sizeof(length)));
-  std::string_view text(reinterpret_cast<const char *>(image.data()) + sizeof(length), length);
+                                    what, length, file.size() - sizeof(length)));
+  std::string text(length, '\0');
+  GRADC_RETURN_IF_ERROR(
+      file.subspan(sizeof(length), length).read(std::as_writable_bytes(std::span(text))));
   if (text.empty() || text.front() != '{')
     return Status::user(fmt::format(
         "{}: the header does not begin with '{{'; this is not a safetensors file", what));
@@ -164,9 +166,8 @@ unsigned dtypeBits(FileDtype dtype) { return dtypes[static_cast<size_t>(dtype)].
 
 uint64_t StoredTensor::elementCount() const { return bytes.size() * 8 / dtypeBits(dtype); }
 
-Expected<SafetensorsFile> SafetensorsFile::parse(std::span<const std::byte> image,
-                                                 std::string_view what) {
-  GRADC_ASSIGN_OR_RETURN(std::string_view text, headerText(image, what));
+Expected<SafetensorsFile> SafetensorsFile::parse(const FileBytes &bytes, std::string_view what) {
+  GRADC_ASSIGN_OR_RETURN(std::string text, headerText(bytes, what));
   GRADC_ASSIGN_OR_RETURN(json header,
                          parseStrictJson(text, fmt::format("{}: safetensors header", what)));
   SafetensorsFile file;
@@ -187,7 +188,8 @@ Expected<SafetensorsFile> SafetensorsFile::parse(std::span<const std::byte> imag
     return std::tie(a.begin, a.end) < std::tie(b.begin, b.end);
   });
 
-  std::span<const std::byte> data = image.subspan(sizeof(uint64_t) + text.size());
+  uint64_t headerBytes = sizeof(uint64_t) + text.size();
+  FileBytes data = bytes.subspan(headerBytes, bytes.size() - headerBytes);
   GRADC_RETURN_IF_ERROR(checkTiling(entries, data.size(), what));
   for (Entry &entry : entries) {
     entry.tensor.bytes = data.subspan(entry.begin, entry.end - entry.begin);
@@ -198,10 +200,8 @@ Expected<SafetensorsFile> SafetensorsFile::parse(std::span<const std::byte> imag
 }
 
 Expected<SafetensorsFile> SafetensorsFile::open(const std::string &path) {
-  GRADC_ASSIGN_OR_RETURN(MappedFile mapped, MappedFile::open(path));
-  GRADC_ASSIGN_OR_RETURN(SafetensorsFile file, parse(mapped.bytes(), path));
-  file.file_ = std::move(mapped);
-  return file;
+  GRADC_ASSIGN_OR_RETURN(InputFile file, InputFile::open(path));
+  return parse(FileBytes(std::move(file)), path);
 }
 
 const StoredTensor *SafetensorsFile::find(std::string_view name) const {
@@ -230,31 +230,31 @@ static float floatOfF16(uint16_t bits) {
   return floatOfBits(sign | (exponent + 112) << 23 | mantissa << 13);
 }
 
-/// Elements are copied out one by one because a view may be unaligned.
+/// A part at a time, so that little more than `out` is resident.
 template <typename Element, typename Convert>
-static void convertEach(std::span<const std::byte> bytes, float *out, Convert convert) {
-  for (size_t i = 0; i < bytes.size() / sizeof(Element); ++i) {
-    Element element;
-    std::memcpy(&element, bytes.data() + i * sizeof(Element), sizeof(Element));
-    out[i] = convert(element);
+static Status convertEach(const FileBytes &bytes, float *out, Convert convert) {
+  std::array<Element, 4096> part;
+  uint64_t count = bytes.size() / sizeof(Element);
+  for (uint64_t first = 0; first < count; first += part.size()) {
+    std::span<Element> elements(part.data(), std::min<uint64_t>(part.size(), count - first));
+    GRADC_RETURN_IF_ERROR(bytes.subspan(first * sizeof(Element), elements.size_bytes())
+                              .read(std::as_writable_bytes(elements)));
+    std::transform(elements.begin(), elements.end(), out + first, convert);
   }
+  return {};
 }
 
 Status toFloats(const StoredTensor &tensor, float *out) {
   switch (tensor.dtype) {
   case FileDtype::f32:
-    if (!tensor.bytes.empty())
-      std::memcpy(out, tensor.bytes.data(), tensor.bytes.size());
-    return {};
+    return tensor.bytes.read(std::as_writable_bytes(std::span(out, tensor.elementCount())));
   case FileDtype::f64:
-    convertEach<double>(tensor.bytes, out, [](double value) { return static_cast<float>(value); });
-    return {};
+    return convertEach<double>(tensor.bytes, out,
+                               [](double value) { return static_cast<float>(value); });
   case FileDtype::f16:
-    convertEach<uint16_t>(tensor.bytes, out, floatOfF16);
-    return {};
+    return convertEach<uint16_t>(tensor.bytes, out, floatOfF16);
   case FileDtype::bf16:
-    convertEach<uint16_t>(tensor.bytes, out, floatOfBf16);
-    return {};
+    return convertEach<uint16_t>(tensor.bytes, out, floatOfBf16);
   default:
     return Status::user(fmt::format(
         "tensor {} has dtype {}; expected F32, BF16, F16 or F64: convert it before loading",

@@ -1,13 +1,12 @@
 // Reads safetensors files. A file is refused unless its header describes every byte of it exactly
-// once, so a view can never reach outside the mapping, whatever the file says.
+// once, so a tensor can never reach outside of it, whatever the file says.
 #pragma once
 
 #include "runtime/Status.h"
-#include "runtime/data/MappedFile.h"
+#include "runtime/data/FileBytes.h"
 
 #include <cstdint>
 #include <map>
-#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -43,38 +42,34 @@ enum class FileDtype {
 std::string_view dtypeName(FileDtype dtype);
 unsigned dtypeBits(FileDtype dtype);
 
-/// One tensor of a file. `bytes` are little-endian, row-major, not necessarily aligned, and live
-/// as long as the file they came from.
+/// One tensor of a file. `bytes` are little-endian and row-major.
 struct StoredTensor {
   std::string name;
   FileDtype dtype;
   std::vector<int64_t> shape; ///< empty for a scalar
-  std::span<const std::byte> bytes;
+  FileBytes bytes;
 
   uint64_t elementCount() const;
 };
 
-/// Converts an F64, F32, F16 or BF16 tensor; `out` holds `elementCount()` floats. Other types are
-/// a user error.
+/// Reads and converts an F64, F32, F16 or BF16 tensor; `out` holds `elementCount()` floats. Other
+/// types are a user error.
 Status toFloats(const StoredTensor &tensor, float *out);
 
-/// Movable; the tensors' bytes stay valid until it is destroyed.
+/// Has read the header alone; the tensors keep the file open.
 class SafetensorsFile {
 public:
   static Expected<SafetensorsFile> open(const std::string &path);
-  /// Reads an image that the caller keeps in memory; `what` begins each error.
-  static Expected<SafetensorsFile> parse(std::span<const std::byte> image, std::string_view what);
+  /// A whole file, or an image of one; `what` begins each error.
+  static Expected<SafetensorsFile> parse(const FileBytes &bytes, std::string_view what);
 
   /// In the order of their bytes.
   const std::vector<StoredTensor> &tensors() const { return tensors_; }
   /// Null when there is none of that name.
   const StoredTensor *find(std::string_view name) const;
   const std::map<std::string, std::string> &metadata() const { return metadata_; }
-  /// The whole file, header included; empty after `parse`.
-  std::span<const std::byte> image() const { return file_.bytes(); }
 
 private:
-  MappedFile file_;
   std::vector<StoredTensor> tensors_;
   std::unordered_map<std::string, size_t> indexOf_;
   std::map<std::string, std::string> metadata_;

@@ -35,8 +35,7 @@ Status WeightSource::add(const std::string &path) {
 }
 
 Status WeightSource::addIndex(const std::string &path) {
-  GRADC_ASSIGN_OR_RETURN(MappedFile file, MappedFile::open(path));
-  std::string_view text(reinterpret_cast<const char *>(file.bytes().data()), file.bytes().size());
+  GRADC_ASSIGN_OR_RETURN(std::string text, readText(path));
   GRADC_ASSIGN_OR_RETURN(json index, parseStrictJson(text, path));
   auto weightMap = index.is_object() ? index.find("weight_map") : index.end();
   if (!index.is_object() || weightMap == index.end() || !weightMap->is_object())

@@ -11,8 +11,8 @@
 
 namespace gradc::rt {
 
-/// All tensors of one or several safetensors files under one roof. Owns the mappings: the tensors
-/// live as long as the source.
+/// All tensors of one or several safetensors files under one roof. Keeps the files open;
+/// the tensors live as long as the source.
 class WeightSource {
 public:
   /// `path` is a `.safetensors` file, an index (`*.index.json` with a `weight_map`), or a folder:

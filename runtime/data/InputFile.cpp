@@ -62,4 +62,11 @@ Status InputFile::read(uint64_t offset, std::span<std::byte> into) const {
   return {};
 }
 
+Expected<std::string> readText(const std::string &path) {
+  GRADC_ASSIGN_OR_RETURN(InputFile file, InputFile::open(path));
+  std::string text(file.size(), '\0');
+  GRADC_RETURN_IF_ERROR(file.read(0, std::as_writable_bytes(std::span(text))));
+  return text;
+}
+
 } // namespace gradc::rt

@@ -30,7 +30,6 @@ public:
 
   /// Bytes when it was opened.
   uint64_t size() const { return size_; }
-  int descriptor() const { return descriptor_; }
   const FileIdentity &identity() const { return identity_; }
 
   /// Reads the bytes from `offset` on that fill `into`. Where they are no longer there, because the
@@ -45,5 +44,8 @@ private:
   uint64_t size_ = 0;
   FileIdentity identity_;
 };
+
+/// All of a small file; fails as opening and reading do.
+Expected<std::string> readText(const std::string &path);
 
 } // namespace gradc::rt

@@ -3,7 +3,7 @@
 
 #include "runtime/checkpoint/AtomicFile.h"
 #include "runtime/data/FileError.h"
-#include "runtime/data/MappedFile.h"
+#include "runtime/data/InputFile.h"
 
 #include <cerrno>
 #include <fcntl.h>
@@ -46,9 +46,8 @@ static std::optional<uint64_t> stepOf(std::string_view line) {
 
 /// Rewrites the file without the lines after `resumeStep`, or leaves it when there are none.
 static Status cut(const std::string &path, uint64_t resumeStep) {
-  GRADC_ASSIGN_OR_RETURN(MappedFile file, MappedFile::open(path));
-  std::string_view rest(reinterpret_cast<const char *>(file.bytes().data()), file.bytes().size());
-  size_t size = rest.size();
+  GRADC_ASSIGN_OR_RETURN(std::string text, readText(path));
+  std::string_view rest = text;
   std::string kept;
   for (uint64_t number = 1; !rest.empty(); ++number) {
     size_t end = rest.find('\n');
@@ -64,7 +63,7 @@ static Status cut(const std::string &path, uint64_t resumeStep) {
     if (*step <= resumeStep)
       kept += line;
   }
-  if (kept.size() == size)
+  if (kept.size() == text.size())
     return {};
   GRADC_ASSIGN_OR_RETURN(AtomicFile shorter, AtomicFile::create(path, kept.size()));
   GRADC_RETURN_IF_ERROR(shorter.write(kept.data(), kept.size()));

@@ -5,6 +5,7 @@
 #include "runtime/emulator/Functions.h"
 
 #include "llvm/AsmParser/Parser.h"
+#include "llvm/ExecutionEngine/Orc/JITTargetMachineBuilder.h"
 #include "llvm/ExecutionEngine/Orc/LLJIT.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Support/SourceMgr.h"
@@ -37,7 +38,11 @@ llvm::Expected<std::unique_ptr<llvm::orc::LLJIT>> load(std::unique_ptr<llvm::Mod
                                                        std::vector<rt::emulator::Symbol> symbols) {
   llvm::InitializeNativeTarget();
   llvm::InitializeNativeTargetAsmPrinter();
-  auto jit = llvm::orc::LLJITBuilder().create();
+  auto machine = llvm::orc::JITTargetMachineBuilder::detectHost();
+  if (!machine)
+    return machine.takeError();
+  machine->setCodeGenOptLevel(llvm::CodeGenOptLevel::Less); // most of the time is the emulator's
+  auto jit = llvm::orc::LLJITBuilder().setJITTargetMachineBuilder(std::move(*machine)).create();
   if (!jit)
     return jit.takeError();
   llvm::append_range(symbols, rt::emulator::symbols());

@@ -145,7 +145,7 @@ TEST(EmulatorPointer, OneByteOfTwoThreadsIsARace) {
 }
 
 TEST(EmulatorPointer, TheSameBitsAndReportsEveryTime) {
-  LoadedModule module(genericKernel("select i1 %odd, ptr %shared, ptr %far"));
+  LoadedModule module(genericKernel("select i1 %odd, ptr %shared, ptr %behind"));
   std::vector<int32_t> in(64), out(64);
   auto message = [&] {
     return Launch(module, "generic", 2, 64).reads(in).writes(out).run().message();

@@ -1,4 +1,4 @@
-// Any bytes as a safetensors file: refused or read, never a crash, and no view outside the image.
+// Any bytes as a safetensors file: refused or read, never a crash, and no tensor outside the image.
 #include "runtime/checkpoint/Safetensors.h"
 
 #include <cstdlib>
@@ -8,7 +8,7 @@ using namespace gradc::rt;
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   std::span<const std::byte> image(reinterpret_cast<const std::byte *>(data), size);
-  auto file = SafetensorsFile::parse(image, "fuzz");
+  auto file = SafetensorsFile::parse(FileBytes(image), "fuzz");
   if (!file) {
     if (file.status().message().find('\n') != std::string::npos)
       std::abort(); // an error is one line
@@ -16,10 +16,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   }
   size_t covered = 0;
   for (const StoredTensor &tensor : file->tensors()) {
-    if (!tensor.bytes.empty() && (tensor.bytes.data() < image.data() ||
-                                  tensor.bytes.data() + tensor.bytes.size() > image.data() + size))
+    std::vector<std::byte> bytes(tensor.bytes.size()); // read outside is the sanitizer's to find
+    if (!tensor.bytes.read(bytes).ok())
       std::abort();
-    covered += tensor.bytes.size();
+    covered += bytes.size();
     std::vector<float> floats(tensor.elementCount());
     (void)toFloats(tensor, floats.data());
     if (!file->find(tensor.name))

@@ -35,11 +35,13 @@ static void readWhole(const std::string &path) {
     for (int32_t token : tokens)
       if (token < 0 || token >= vocab)
         std::abort();
-  BatchOptions options{2, 3, DataOrder::shuffled, 1, vocab};
+  // Several batches and a part of one, of most inputs: each costs calls of the system.
+  constexpr int64_t rows = 2, length = 31;
+  BatchOptions options{rows, length, DataOrder::shuffled, 1, vocab};
   auto validation = ValidationBatches::create(source, options);
   if (!validation)
     std::abort(); // two tokens are enough
-  std::vector<int32_t> inputs(6), targets(6);
+  std::vector<int32_t> inputs(rows * length), targets(rows * length);
   for (uint64_t i = 0; i < validation->count(); ++i)
     (void)validation->batchAt(i, inputs.data(), targets.data());
 }

@@ -3,25 +3,25 @@
 
 #include "codegen/cpu/LoadedKernel.h"
 
-#include <optional>
+#include <memory>
 #include <vector>
 
 namespace gradc::codegen {
 
-/// A kernel in memory, callable while the object lives.
+/// A kernel in memory, callable while the object lives. Equal kernels are compiled once.
 class CompiledKernel {
 public:
   /// Fails the current test, leaving an object that must not be called, when something goes wrong.
   CompiledKernel(const CpuTarget &target, LoadedKernel::Emitter emit);
 
-  explicit operator bool() const { return kernel.has_value(); }
+  explicit operator bool() const { return kernel != nullptr; }
 
   void call(const std::vector<void *> &buffers, int64_t extent, int64_t task) const {
     kernel->function()(buffers.data(), extent, task);
   }
 
 private:
-  std::optional<LoadedKernel> kernel;
+  std::shared_ptr<const LoadedKernel> kernel;
 };
 
 /// The host, and the host restricted to narrower vectors.

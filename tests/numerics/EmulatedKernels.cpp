@@ -5,16 +5,14 @@
 #include "codegen/gpu/BlockPrinter.h"
 #include "codegen/gpu/Emulate.h"
 #include "codegen/gpu/Ptx.h"
-#include "runtime/emulator/Functions.h"
+#include "tests/numerics/KernelCache.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/IR/Verifier.h"
-#include "llvm/ExecutionEngine/Orc/JITTargetMachineBuilder.h"
-#include "llvm/ExecutionEngine/Orc/LLJIT.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
-#include "llvm/Support/TargetSelect.h"
+#include "llvm/Support/raw_ostream.h"
 
 #include <gtest/gtest.h>
 
@@ -22,34 +20,15 @@ namespace gradc::codegen::gpu {
 
 namespace {
 
-llvm::Expected<std::unique_ptr<llvm::orc::LLJIT>> load(mlir::ModuleOp module,
-                                                       const GpuTarget &target) {
-  llvm::InitializeNativeTarget();
-  llvm::InitializeNativeTargetAsmPrinter();
+/// Fails the current test, and gives nothing, where something goes wrong.
+std::optional<LoadedModule> load(mlir::ModuleOp module, const GpuTarget &target) {
   auto context = std::make_unique<llvm::LLVMContext>();
   auto lowered = lowerToNvptxIr(module, target, *context);
-  if (!lowered)
-    return lowered.takeError();
-  if (llvm::Error error = emulateKernels(**lowered, CpuTarget::host()))
-    return error;
-  auto machine = llvm::orc::JITTargetMachineBuilder::detectHost();
-  if (!machine)
-    return machine.takeError();
-  machine->setCodeGenOptLevel(llvm::CodeGenOptLevel::Less); // most of the time is the emulator's
-  auto jit = llvm::orc::LLJITBuilder().setJITTargetMachineBuilder(std::move(*machine)).create();
-  if (!jit)
-    return jit.takeError();
-  llvm::orc::SymbolMap symbols;
-  for (const rt::emulator::Symbol &symbol : rt::emulator::symbols())
-    symbols[(*jit)->mangleAndIntern(symbol.name)] = {
-        llvm::orc::ExecutorAddr::fromPtr(symbol.address), llvm::JITSymbolFlags::Exported};
-  if (llvm::Error error =
-          (*jit)->getMainJITDylib().define(llvm::orc::absoluteSymbols(std::move(symbols))))
-    return error;
-  llvm::orc::ThreadSafeModule loaded(std::move(*lowered), std::move(context));
-  if (llvm::Error error = (*jit)->addIRModule(std::move(loaded)))
-    return error;
-  return jit;
+  llvm::Error error = lowered ? emulateKernels(**lowered, CpuTarget::host()) : lowered.takeError();
+  if (!error)
+    return LoadedModule(std::move(*lowered), std::move(context));
+  ADD_FAILURE() << llvm::toString(std::move(error));
+  return std::nullopt;
 }
 
 } // namespace
@@ -62,28 +41,21 @@ EmulatedKernels::EmulatedKernels(GpuModule &module, const GpuTarget &target) {
       threads[kernel.getSymName().str()] = required[0];
       sharedBytes[kernel.getSymName().str()] = sharedBytesOf(kernel);
     }
-  auto loaded = load(module.get(), target);
-  if (loaded)
-    jit = std::move(*loaded);
-  else
-    ADD_FAILURE() << llvm::toString(loaded.takeError());
+  static KernelCache<LoadedModule> cache;
+  std::string text = target.name() + "\n";
+  llvm::raw_string_ostream out(text);
+  module.get()->print(out, mlir::OpPrintingFlags().assumeVerified());
+  loaded = cache.get(text, [&] { return load(module.get(), target); });
 }
-
-EmulatedKernels::~EmulatedKernels() = default;
 
 rt::Status EmulatedKernels::launch(const std::string &kernel,
                                    const std::vector<rt::EmulatedBuffer> &buffers, int64_t extent,
                                    int64_t tasks, rt::WarpOrder order) const {
-  auto symbol = jit->lookup(kernel);
-  if (!symbol)
-    return rt::Status::defect(llvm::toString(symbol.takeError()));
-  rt::EmulatedLaunch launch{kernel.c_str(),
-                            symbol->toPtr<const GradcEmulatedKernel *>(),
-                            threads.at(kernel),
-                            sharedBytes.at(kernel),
-                            tasks,
-                            extent,
-                            buffers};
+  const GradcEmulatedKernel *function = loaded->kernel(kernel);
+  if (!function)
+    return rt::Status::defect("no kernel was loaded");
+  rt::EmulatedLaunch launch{
+      kernel.c_str(), function, threads.at(kernel), sharedBytes.at(kernel), tasks, extent, buffers};
   return rt::Emulator(order).run(launch);
 }
 

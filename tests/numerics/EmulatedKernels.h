@@ -3,6 +3,7 @@
 #pragma once
 
 #include "runtime/emulator/Emulator.h"
+#include "tests/emulator/LoadedModule.h"
 #include "tests/numerics/GpuModule.h"
 
 #include <map>
@@ -10,20 +11,15 @@
 #include <string>
 #include <vector>
 
-namespace llvm::orc {
-class LLJIT;
-} // namespace llvm::orc
-
 namespace gradc::codegen::gpu {
 
 class EmulatedKernels {
 public:
-  /// Takes over what was printed into `module`. Fails the current test when
-  /// something goes wrong.
+  /// Takes over what was printed into `module`; equal modules are compiled once. Fails the current
+  /// test when something goes wrong.
   EmulatedKernels(GpuModule &module, const GpuTarget &target);
-  ~EmulatedKernels();
 
-  explicit operator bool() const { return jit != nullptr; }
+  explicit operator bool() const { return loaded != nullptr; }
 
   /// Runs `tasks` blocks of a kernel, and says what the emulator found.
   rt::Status launch(const std::string &kernel, const std::vector<rt::EmulatedBuffer> &buffers,
@@ -33,7 +29,7 @@ public:
            int64_t extent, int64_t tasks, rt::WarpOrder order = rt::WarpOrder::alternating) const;
 
 private:
-  std::unique_ptr<llvm::orc::LLJIT> jit;
+  std::shared_ptr<const LoadedModule> loaded;
   std::map<std::string, int64_t> threads, sharedBytes; ///< of a block, by kernel
 };
 

@@ -185,11 +185,16 @@ std::vector<CpuTarget> gemmTargets() {
     targets.push_back(targets.front());
     targets.back().vectorBits = 512;
   }
-  size_t own = targets.size();
-  for (size_t i = 0; i < own; ++i) {
-    targets.push_back(targets[i]);
-    targets.back().pairsBf16 = !targets[i].pairsBf16;
-  }
+  return targets;
+}
+
+std::vector<CpuTarget> bf16Targets() {
+  std::vector<CpuTarget> targets;
+  for (CpuTarget target : gemmTargets())
+    for (bool pairs : {false, true}) {
+      target.pairsBf16 = pairs;
+      targets.push_back(target);
+    }
   return targets;
 }
 

@@ -64,5 +64,8 @@ void checkProducts(const std::vector<GemmSpec> &specs, const CpuTarget &target);
 /// The host, narrower vectors, and ones of 512 bits: where the host has none of these, LLVM makes
 /// two of each, which is slow but computes what the kernel says.
 std::vector<CpuTarget> gemmTargets();
+/// The same, each with products of bf16 summed up by pairs of steps and not: other products do not
+/// differ.
+std::vector<CpuTarget> bf16Targets();
 
 } // namespace gradc::codegen

@@ -60,14 +60,18 @@ GemmSpec withTypes(GemmSpec spec, const Types &types) {
   return spec;
 }
 
-void checkAllTypes(const std::vector<GemmSpec> &specs, const std::vector<CpuTarget> &targets) {
-  std::vector<GemmSpec> typed;
+void checkAllTypes(const std::vector<GemmSpec> &specs, const std::vector<CpuTarget> &targets,
+                   const std::vector<CpuTarget> &targetsOfBf16) {
+  std::vector<GemmSpec> ofBf16, others;
   for (llvm::ArrayRef<Types> list : {llvm::ArrayRef(allTypes), llvm::ArrayRef(float8Types)})
     for (const Types &types : list)
       for (const GemmSpec &spec : specs)
-        typed.push_back(withTypes(spec, types));
+        (types.a == Dtype::bf16 && types.b == Dtype::bf16 ? ofBf16 : others)
+            .push_back(withTypes(spec, types));
   for (const CpuTarget &target : targets)
-    checkProducts(typed, target);
+    checkProducts(others, target);
+  for (const CpuTarget &target : targetsOfBf16)
+    checkProducts(ofBf16, target);
 }
 
 CompiledKernel compile(const GemmSpec &spec, const CpuTarget &target) {
@@ -81,11 +85,11 @@ TEST(GemmPrecision, ShapesThatFillNoTile) {
   std::vector<GemmSpec> specs = allTransposes(7, 5, 3);
   specs.push_back(makeSpec(1, 1, 1, false, false));
   specs.push_back(makeSpec(40, 97, 48, true, false));
-  checkAllTypes(specs, gemmTargets());
+  checkAllTypes(specs, gemmTargets(), bf16Targets());
 }
 
 TEST(GemmPrecision, StridedBatches) {
-  checkAllTypes(allTransposes(37, 29, 21, 3, 3), hostTargets());
+  checkAllTypes(allTransposes(37, 29, 21, 3, 3), hostTargets(), hostTargets());
 }
 
 TEST(GemmPrecision, ManySlicesAndTasks) {
@@ -109,7 +113,7 @@ TEST(GemmPrecision, PairsOfBf16) {
     for (const GemmSpec &spec : allTransposes(37, 53, depth))
       for (Dtype c : {Dtype::f32, Dtype::bf16})
         specs.push_back(withTypes(spec, {Dtype::bf16, Dtype::bf16, c}));
-  for (const CpuTarget &target : gemmTargets())
+  for (const CpuTarget &target : bf16Targets())
     checkProducts(specs, target);
 }
 
@@ -145,7 +149,7 @@ TEST(GemmPrecision, AccumulatesInF32) {
   specs.push_back(
       withTypes(makeSpec(50, 70, 300, true, false), {Dtype::f8e5m2, Dtype::f8e4m3, Dtype::f32}));
   specs.back().accumulate = true;
-  for (const CpuTarget &target : gemmTargets())
+  for (const CpuTarget &target : bf16Targets())
     checkProducts(specs, target);
 }
 
@@ -255,7 +259,7 @@ TEST(GemmPrecision, ReadsAndWritesEveryNarrowNumber) {
           gradc::row::readElement(dtype, reinterpret_cast<const std::byte *>(&half)));
       numbers.push_back(number);
     }
-    for (const CpuTarget &target : gemmTargets()) {
+    for (const CpuTarget &target : dtype == Dtype::bf16 ? bf16Targets() : gemmTargets()) {
       SCOPED_TRACE(testing::Message() << gradc::row::name(dtype) << ", " << target.vectorBits);
       std::vector<float> want = numbers;
       // Where an instruction rounds to bf16, it takes subnormal numbers for zeros.

@@ -54,6 +54,22 @@ TEST_F(AppRefusal, NumbersThatTheFlagDoesNotHold) {
   EXPECT_EQ(runToy(train(1, {"--seed", "18446744073709551615"})).exitCode, 0);
 }
 
+TEST_F(AppRefusal, NumbersThatAreNone) {
+  for (const char *flag : {"--eps", "--weight-decay", "--clip-grad"})
+    for (const char *value : {"nan", "inf", "-1", "1e-4x", ""})
+      expectError(runToy(train(5, {flag, value})), 1,
+                  std::string(flag) + ": expected a number, 0 or more, got: " + value);
+  for (const char *value : {"nan", "1", "-0.1"})
+    expectError(runToy(train(5, {"--beta2", value})), 1,
+                std::string("--beta2: expected a number, 0 to below 1, got: ") + value);
+  for (const char *value : {"nan", "0.5", "16777217"})
+    expectError(runToy(train(5, {"--loss-scale", value})), 1,
+                std::string("--loss-scale: expected a number, 1 to 16777216, got: ") + value);
+  expectError(runToy({"generate", "--prompt", "a", "--tokens", "1", "--temperature", "inf"}), 1,
+              "--temperature: expected a number, 0 or more, got: inf");
+  EXPECT_EQ(runToy(train(1, {"--eps", "1e-5", "--beta2", "0"})).exitCode, 0);
+}
+
 TEST_F(AppRefusal, RefusesATokenBeyondTheVocabulary) {
   std::string tokens(4000, '\0');
   tokens[2 * 777 + 1] = 1; // token 777 is 256

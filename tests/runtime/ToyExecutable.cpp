@@ -1,13 +1,13 @@
-// Kernels, descriptors, programs and metadata of the toy model.
+// Descriptors, programs and metadata of the toy model.
 #include "ToyExecutable.h"
 
-#include <cmath>
 #include <list>
 #include <vector>
 
 #include <nlohmann/json.hpp>
 
 #include "runtime/cpu/CpuDevice.h"
+#include "tests/runtime/ToyKernels.h"
 
 extern "C" {
 void gradc_launch(GradcContext *context, const GradcLaunch *launch);
@@ -18,76 +18,9 @@ void gradc_begin_iteration(GradcContext *context, int64_t iteration);
 namespace gradc::rt {
 namespace {
 
+using namespace toy_kernels;
+
 constexpr int64_t V = toyVocab, D = toyWidth, N = toyMicroBatch * toySeq;
-using Buffers = void *const *;
-
-float *floats(Buffers buffers, int i) { return static_cast<float *>(buffers[i]); }
-const int32_t *ints(Buffers buffers, int i) { return static_cast<const int32_t *>(buffers[i]); }
-
-void zero(Buffers b, int64_t extent, int64_t) {
-  for (int64_t i = 0; i < extent; ++i)
-    floats(b, 0)[i] = 0;
-}
-/// (targets, valid): how many of `extent` targets count.
-void countValid(Buffers b, int64_t extent, int64_t) {
-  float count = 0;
-  for (int64_t i = 0; i < extent; ++i)
-    count += ints(b, 0)[i] >= 0;
-  *floats(b, 1) = count;
-}
-/// (tokens, E, x)
-void gather(Buffers b, int64_t, int64_t row) {
-  for (int64_t d = 0; d < D; ++d)
-    floats(b, 2)[row * D + d] = floats(b, 1)[ints(b, 0)[row] * D + d];
-}
-/// (logits, targets, valid, row losses): logits become their gradient of the mean loss.
-void crossEntropy(Buffers b, int64_t, int64_t row) {
-  float *logits = floats(b, 0) + row * V;
-  int32_t target = ints(b, 1)[row];
-  float valid = *floats(b, 2), most = logits[0];
-  for (int64_t v = 1; v < V; ++v)
-    most = std::max(most, logits[v]);
-  float sum = 0;
-  for (int64_t v = 0; v < V; ++v)
-    sum += std::exp(logits[v] - most);
-  floats(b, 3)[row] = target < 0 ? 0 : std::log(sum) + most - logits[target];
-  for (int64_t v = 0; v < V; ++v) {
-    float share = std::exp(logits[v] - most) / sum - (v == target ? 1.f : 0.f);
-    logits[v] = target < 0 ? 0 : share / valid;
-  }
-}
-/// (row losses, loss): adds the sum.
-void addLosses(Buffers b, int64_t extent, int64_t) {
-  for (int64_t i = 0; i < extent; ++i)
-    *floats(b, 1) += floats(b, 0)[i];
-}
-/// (loss, valid)
-void meanLoss(Buffers b, int64_t, int64_t) { *floats(b, 0) /= *floats(b, 1); }
-/// (tokens, dx, gE): adds rows in order.
-void scatter(Buffers b, int64_t extent, int64_t) {
-  for (int64_t row = 0; row < extent; ++row)
-    for (int64_t d = 0; d < D; ++d)
-      floats(b, 2)[ints(b, 0)[row] * D + d] += floats(b, 1)[row * D + d];
-}
-/// (gradients, norm)
-void norm(Buffers b, int64_t extent, int64_t) {
-  double sum = 0;
-  for (int64_t i = 0; i < extent; ++i)
-    sum += double(floats(b, 0)[i]) * double(floats(b, 0)[i]);
-  *floats(b, 1) = float(std::sqrt(sum));
-}
-/// (w, m, g, lr, beta1, clip, norm): one task a row of D.
-void update(Buffers b, int64_t, int64_t row) {
-  float clip = *floats(b, 5), total = *floats(b, 6);
-  float scale = clip > 0 && total > clip ? clip / total : 1;
-  for (int64_t i = row * D; i < (row + 1) * D; ++i) {
-    float &m = floats(b, 1)[i];
-    m = *floats(b, 4) * m + scale * floats(b, 2)[i];
-    floats(b, 0)[i] -= *floats(b, 3) * m;
-  }
-}
-/// (logits of all rows, position, logits of one row)
-void pickRow(Buffers b, int64_t, int64_t v) { floats(b, 2)[v] = floats(b, 0)[*ints(b, 1) * V + v]; }
 
 constexpr int64_t atX = 0, atLogits = atX + N * D * 4, atDx = atLogits + N * V * 4,
                   atRowLoss = atDx + N * D * 4, atGradE = atRowLoss + N * 4,

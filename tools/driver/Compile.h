@@ -9,6 +9,8 @@
 #include "tools/driver/Failure.h"
 #include "tools/driver/ProductChoice.h"
 
+#include <set>
+
 namespace gradc {
 
 /// What the command line asks of a compile.
@@ -28,6 +30,8 @@ struct CompileRequest {
   int64_t threads = codegen::CpuTarget::host().threads; ///< that products are cut for
   std::string target = "cpu";                           ///< cpu or cuda:ARCH
   bool emulate = false;                                 ///< a GPU's kernels, run on the host
+  /// Names, without dashes, of the flags that were given, be it as their defaults.
+  std::set<std::string> given;
 };
 
 class Compiler {

@@ -29,6 +29,7 @@ Failure FixedFlags::check() const {
 }
 
 void ModelFlags::add(CLI::App &app) {
+  command = &app;
   addShape(app);
   addNumerics(app);
   addDocuments(app);
@@ -128,6 +129,9 @@ void ModelFlags::addCode(CLI::App &app) {
 Failure ModelFlags::finish() {
   if (Failure failure = fixed.check())
     return failure;
+  for (const CLI::Option *option : command->get_options())
+    if (option->count() > 0)
+      request.given.insert(option->get_single_name());
   if (request.passes.float8Scaling != "current" && request.passes.precision != "fp8")
     return {Exit::userError, "--fp8-scaling " + request.passes.float8Scaling +
                                  " needs --precision fp8; add it or leave both out"};
@@ -157,6 +161,7 @@ Failure ModelFlags::finishMemory() {
       return {Exit::userError, "--memory-budget chooses what to recompute; leave out --recompute " +
                                    request.recompute};
     request.recompute = "auto";
+    request.given.insert("recompute");
     request.memoryBudget = *bytes;
   }
   std::optional<int64_t> rows = parseLossChunk(lossChunk);

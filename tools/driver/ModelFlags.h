@@ -27,7 +27,7 @@ private:
 /// CLI11 keeps pointers to the members: they must outlive the parse, and stay where they are.
 class ModelFlags {
 public:
-  /// Declares the flags and the positional MODEL.
+  /// Declares the flags and the positional MODEL of a command, which outlives the object.
   void add(CLI::App &app);
   /// After the parse: completes `request`, or says what is wrong with the flags together.
   Failure finish();
@@ -43,6 +43,7 @@ private:
   Failure finishDocuments();
   Failure finishMemory();
 
+  const CLI::App *command = nullptr;
   FixedFlags fixed;
   int64_t microBatch = 0, seq = 0; ///< 0: not given
   std::string fuse = "on", dropout = "config", documentMask = "off", budget;

@@ -13,7 +13,6 @@ struct RecordedFlag {
   llvm::StringRef name;
   Phase decides;
   std::string *value;
-  std::string fallback;
 };
 
 std::string maskText(const ModelInfo &info) { return info.documentSeparator ? "on" : "off"; }
@@ -53,19 +52,18 @@ Failure restoreFlags(ModuleOp module, CompileRequest &request) {
   std::string mask = request.import.documentMask ? "on" : "off";
   std::optional<int64_t> given = request.import.documentSeparator;
   std::string separator = given ? std::to_string(*given) : "none";
-  RecordedFlag flags[] = {
-      {"precision", Phase::precision, &request.passes.precision, "fp32"},
-      {"fp8-scaling", Phase::precision, &request.passes.float8Scaling, "current"},
-      {"recompute", Phase::recompute, &request.recompute, "none"},
-      {"optimizer", Phase::trainingStep, &request.passes.optimizer, "adamw"},
-      {"grad-accum", Phase::trainingStep, &accumulation, "1"},
-      {"loss-chunk", Phase::chunkLoss, &lossChunk, "auto"},
-      {"fuse", Phase::fusion, &fuse, "on"},
-      {"gemm", Phase::memoryPlan, &request.gemm, "generated"},
-      {"threads", Phase::memoryPlan, &threads, std::to_string(codegen::CpuTarget::host().threads)},
-      {"target", Phase::memoryPlan, &request.target, "cpu"},
-      {"document-mask", Phase::import, &mask, "off"},
-      {"document-separator", Phase::import, &separator, "none"}};
+  RecordedFlag flags[] = {{"precision", Phase::precision, &request.passes.precision},
+                          {"fp8-scaling", Phase::precision, &request.passes.float8Scaling},
+                          {"recompute", Phase::recompute, &request.recompute},
+                          {"optimizer", Phase::trainingStep, &request.passes.optimizer},
+                          {"grad-accum", Phase::trainingStep, &accumulation},
+                          {"loss-chunk", Phase::chunkLoss, &lossChunk},
+                          {"fuse", Phase::fusion, &fuse},
+                          {"gemm", Phase::memoryPlan, &request.gemm},
+                          {"threads", Phase::memoryPlan, &threads},
+                          {"target", Phase::memoryPlan, &request.target},
+                          {"document-mask", Phase::import, &mask},
+                          {"document-separator", Phase::import, &separator}};
   for (RecordedFlag &flag : flags) {
     if (flag.decides > *request.from)
       continue;
@@ -73,7 +71,7 @@ Failure restoreFlags(ModuleOp module, CompileRequest &request) {
     if (!value)
       return {Exit::userError, request.model + ": does not say its --" + flag.name.str() +
                                    "; give a module that --compile-to wrote"};
-    if (*flag.value != value.getValue() && *flag.value != flag.fallback)
+    if (*flag.value != value.getValue() && request.given.count(flag.name.str()))
       return {Exit::userError, "--" + flag.name.str() + " " + *flag.value + ": " + request.model +
                                    " was compiled with " + value.getValue().str() +
                                    "; leave the flag out"};
