@@ -24,7 +24,8 @@ public:
     launchType = llvm::StructType::get(context, {ptr, ptr, ptr, i64, i64, i64, ptr, i64, i64, i64});
     gemmType = llvm::StructType::get(context,
                                      {ptr, i64, i64, i64, pair, matrixType, matrixType, matrixType,
-                                      i64, bufferType, i64, i64, i64, bufferType, bufferType});
+                                      i64, bufferType, i64, i64, i64, bufferType, bufferType, i64,
+                                      bufferType, i64, bufferType, i64});
     declareAbi();
   }
 
@@ -131,7 +132,8 @@ private:
                        matrix(op.getC()), number(op.getAccumulate() ? 1 : 0),
                        buffer(op.getWorkspaceAttr()), number(op.getWorkspaceBytes()),
                        number(op.getTf32() ? 1 : 0), number(op.getScaleAAttr() ? 1 : 0),
-                       buffer(op.getScaleAAttr()), buffer(op.getScaleBAttr())}),
+                       buffer(op.getScaleAAttr()), buffer(op.getScaleBAttr()),
+                       number(GRADC_NO_EPILOGUE), buffer({}), number(0), buffer({}), number(0)}),
         "gemm");
   }
 
