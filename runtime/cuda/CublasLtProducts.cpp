@@ -32,7 +32,8 @@ CublasLtProducts::~CublasLtProducts() {
 }
 
 Expected<CublasLtProducts::Prepared> CublasLtProducts::prepare(const GradcGemm &gemm,
-                                                               const GemmAddresses &addresses) {
+                                                               const GemmAddresses &addresses,
+                                                               cublaslt::Stream stream) {
   if (auto found = prepared_.find(&gemm); found != prepared_.end())
     return found->second;
   GRADC_ASSIGN_OR_RETURN(CublasLtCalls calls, cublasLtCalls(gemm, addresses));
@@ -40,18 +41,32 @@ Expected<CublasLtProducts::Prepared> CublasLtProducts::prepare(const GradcGemm &
   if (!plan) {
     GRADC_ASSIGN_OR_RETURN(auto made,
                            CublasLtPlan::make(*library_, handle_, calls.shape, gemm.name));
-    GRADC_ASSIGN_OR_RETURN(auto candidates, made->candidates(addresses, 1));
-    made->choose(candidates.front().algorithm);
+    GRADC_RETURN_IF_ERROR(choose(*made, gemm, addresses, stream));
     plan = std::move(made);
   }
   return prepared_[&gemm] = {plan.get(), calls.outerBatch};
+}
+
+Status CublasLtProducts::choose(CublasLtPlan &plan, const GradcGemm &gemm,
+                                const GemmAddresses &addresses, cublaslt::Stream stream) {
+  if (tuner_)
+    return tuner_->choose(plan, gemm, addresses, stream);
+  GRADC_ASSIGN_OR_RETURN(auto candidates, plan.candidates(addresses, 1));
+  plan.choose(candidates.front().algorithm);
+  return {};
+}
+
+void CublasLtProducts::tune(TuningDevice device, const std::string &gpu) {
+  MeasurementCache cache(MeasurementCache::defaultFolder(), "algorithms.json",
+                         "cuBLASLt " + library_->version() + ", " + gpu);
+  tuner_ = std::make_unique<CublasLtTuner>(std::move(device), std::move(cache));
 }
 
 Status CublasLtProducts::run(const GradcGemm &gemm, const GemmAddresses &addresses,
                              cublaslt::Stream stream) {
   if (gemm.batch[0] <= 0 || gemm.batch[1] <= 0)
     return {};
-  GRADC_ASSIGN_OR_RETURN(Prepared prepared, prepare(gemm, addresses));
+  GRADC_ASSIGN_OR_RETURN(Prepared prepared, prepare(gemm, addresses, stream));
   GemmAddresses at = addresses;
   for (int64_t i = 0; i < prepared.outerBatch; ++i, advance(at, gemm))
     GRADC_RETURN_IF_ERROR(prepared.plan->run(at, stream));

@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "runtime/cuda/CublasLtPlan.h"
+#include "runtime/cuda/CublasLtTuning.h"
 
 namespace gradc::rt {
 
@@ -24,7 +25,12 @@ public:
   /// by its address, and once for all products of a shape.
   Status run(const GradcGemm &gemm, const GemmAddresses &addresses, cublaslt::Stream stream);
 
-  std::string libraryVersion() const { return library_->version(); }
+  /// From now on algorithms are chosen by measuring, instead of by the library's heuristic: in the
+  /// first run of each shape, which must then be outside of any capture. `gpu` is the device's
+  /// name.
+  void tune(TuningDevice device, const std::string &gpu);
+  /// How each shape's algorithm was chosen by measuring; null without tune().
+  const CublasLtTuner *tuner() const { return tuner_.get(); }
 
 private:
   struct Prepared {
@@ -33,9 +39,13 @@ private:
   };
   explicit CublasLtProducts(std::unique_ptr<CublasLtLibrary> library)
       : library_(std::move(library)) {}
-  Expected<Prepared> prepare(const GradcGemm &gemm, const GemmAddresses &addresses);
+  Expected<Prepared> prepare(const GradcGemm &gemm, const GemmAddresses &addresses,
+                             cublaslt::Stream stream);
+  Status choose(CublasLtPlan &plan, const GradcGemm &gemm, const GemmAddresses &addresses,
+                cublaslt::Stream stream);
 
   std::unique_ptr<CublasLtLibrary> library_;
+  std::unique_ptr<CublasLtTuner> tuner_;
   cublaslt::Handle handle_ = nullptr;
   std::unordered_map<std::string, std::unique_ptr<CublasLtPlan>> plans_; ///< by their shape's text
   std::unordered_map<const GradcGemm *, Prepared> prepared_;

@@ -3,6 +3,8 @@
 #include "runtime/cuda/CublasLtProducts.h"
 
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 
 #include <dlfcn.h>
 #include <gtest/gtest.h>
@@ -164,6 +166,78 @@ TEST_F(CublasLt, PreparesAShapeOnce) {
     ASSERT_TRUE(run(*operands).ok());
   EXPECT_EQ(count<FakeCublasLtSearches>("fakeCublasLtSearches") - before, 2);
   EXPECT_EQ(count<FakeCublasLtLiveObjects>("fakeCublasLtLiveObjects"), live);
+}
+
+/// The same product timed: the second algorithm that is offered takes the least.
+class CublasLtTuning : public CublasLt {
+protected:
+  void SetUp() override {
+    CublasLt::SetUp();
+    folder = testing::TempDir() + "gradc-algorithms";
+    std::filesystem::remove_all(folder);
+    setenv("GRADC_CACHE_DIR", folder.c_str(), 1);
+    tune();
+  }
+  void TearDown() override {
+    unsetenv("GRADC_CACHE_DIR");
+    CublasLt::TearDown();
+  }
+  void tune() {
+    TuningDevice device;
+    device.seconds = [this](const std::function<Status()> &work) -> Expected<double> {
+      GRADC_RETURN_IF_ERROR(work());
+      return ++timed <= 5 ? 3e-6 : 2e-6;
+    };
+    device.preserving = [](std::byte *begin, int64_t bytes, const std::function<Status()> &work) {
+      std::vector<std::byte> copy(begin, begin + bytes);
+      Status status = work();
+      std::copy(copy.begin(), copy.end(), begin);
+      return status;
+    };
+    products->tune(device, "a GPU");
+  }
+
+  std::string folder;
+  int timed = 0;
+};
+
+TEST_F(CublasLtTuning, MeasuresAShapeOnceAndKeepsTheFastest) {
+  check({.m = 8, .n = 8, .k = 8});
+  EXPECT_EQ(timed, 10); // two algorithms
+  check({.m = 8, .n = 8, .k = 8});
+  EXPECT_EQ(timed, 10);
+  ASSERT_EQ(products->tuner()->lines().size(), 1u);
+  EXPECT_NE(products->tuner()->lines()[0].find("choice 2 of 2, 2.0 us (its first: 3.0 us)"),
+            std::string::npos)
+      << products->tuner()->lines()[0];
+  EXPECT_EQ(products->tuner()->warning(), "");
+
+  auto other = CublasLtProducts::create();
+  ASSERT_TRUE(other.ok());
+  products = std::move(*other);
+  tune();
+  check({.m = 8, .n = 8, .k = 8});
+  EXPECT_EQ(timed, 10);
+  EXPECT_NE(products->tuner()->lines()[0].find("as measured before"), std::string::npos);
+}
+
+TEST_F(CublasLtTuning, WhatIsAddedToIsPreserved) {
+  check({.m = 8, .n = 8, .k = 8, .accumulate = true});
+  EXPECT_EQ(timed, 10);
+}
+
+TEST_F(CublasLtTuning, ADamagedCacheIsMeasuredAnew) {
+  check({.m = 8, .n = 8, .k = 8});
+  for (const char *text : {"[", "{\"cuBLASLt 13.1.0, a GPU\": 3}", "{}"}) {
+    std::ofstream(folder + "/algorithms.json") << text;
+    timed = 0;
+    auto other = CublasLtProducts::create();
+    ASSERT_TRUE(other.ok());
+    products = std::move(*other);
+    tune();
+    check({.m = 8, .n = 8, .k = 8});
+    EXPECT_EQ(timed, 10) << text;
+  }
 }
 
 TEST_F(CublasLt, RefusesWhatTheLibraryCannotBeTold) {
