@@ -120,7 +120,7 @@ struct GradcProgram {
   void (*run)(GradcContext *);
 };
 
-struct GradcDeviceKind; // runtime/cpu/CpuDevice.h
+struct GradcDeviceKind; // runtime/Device.h
 
 struct GradcExecutable {
   int64_t abiVersion;

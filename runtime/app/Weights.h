@@ -15,10 +15,6 @@ namespace gradc::rt {
 /// twice, one of another shape, and a copy of tied weights that differs from the original.
 Status loadWeights(Session &session, const std::string &path);
 
-/// Copies a tensor of a file, converted, to `values`, whose length is the tensor's; gives the pages
-/// of the file back as it goes, so that they never add up in resident memory.
-Status copyTensor(const StoredTensor &tensor, float *values);
-
 /// Tells the system that the mapped pages of these bytes are not needed now.
 void releasePages(std::span<const std::byte> bytes);
 
