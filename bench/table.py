@@ -13,7 +13,7 @@ def rows(folder, name):
     ours = load(folder / f"gradc-{name}.json")
     yield ("gradc", ours["step_ms"], ours["tokens_per_s"], ours["resident_peak_bytes"],
            f"{100 * ours['mfu']:.0f} % of the FMA peak ({ours['peak_flops_per_s'] / 1e9:.0f} GFLOP/s, "
-           f"{ours['isa']}); products {100 * ours['matmul_share']:.0f} % of the step at "
+           f"{ours['device']}); products {100 * ours['matmul_share']:.0f} % of the step at "
            f"{100 * ours['matmul_of_peak']:.0f} % of the peak")
     for mode in ("eager", "compile"):
         path = folder / f"{mode}-{name}.json"

@@ -20,7 +20,7 @@ namespace gradc::codegen {
 
 /// The part of the runtime that an executable of a target is linked with.
 struct DeviceRuntime {
-  /// The GradcDeviceKind (runtime/cpu/CpuDevice.h) that the executable names.
+  /// The GradcDeviceKind (runtime/Device.h) that the executable names.
   std::string deviceSymbol;
   /// What the linker is given besides the runtime itself; archives of ours by their file's name,
   /// which are looked for where the runtime lies.

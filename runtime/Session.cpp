@@ -30,10 +30,12 @@ Expected<std::unique_ptr<Session>> Session::open(const GradcExecutable &executab
                                       "runtime of ABI {}; compile it again",
                                       executable.abiVersion, GRADC_ABI_VERSION));
   GRADC_RETURN_IF_ERROR(checkCpuFeatures(metadata.cpuFeatures));
-  GRADC_ASSIGN_OR_RETURN(auto device, executable.device->create(threads));
+  GRADC_ASSIGN_OR_RETURN(auto pool, ThreadPool::create(threads));
+  GRADC_ASSIGN_OR_RETURN(auto device, executable.device->create(executable, *pool));
   GRADC_RETURN_IF_ERROR(device->allocate(
       {metadata.stateBytes, metadata.arenaBytes, executable.constants, executable.constantBytes}));
-  return std::unique_ptr<Session>(new Session(executable, std::move(metadata), std::move(device)));
+  return std::unique_ptr<Session>(
+      new Session(executable, std::move(metadata), std::move(pool), std::move(device)));
 }
 
 bool Session::hasProgram(std::string_view name) const {
@@ -44,16 +46,9 @@ bool Session::hasProgram(std::string_view name) const {
 }
 
 Status Session::run(std::string_view name) {
-  for (int64_t i = 0; i < executable_.programCount; ++i) {
-    if (executable_.programs[i].name != name)
-      continue;
-    GradcContext context;
-    context.device = device_.get();
-    context.observe = observer_;
-    executable_.programs[i].run(&context);
-    GRADC_RETURN_IF_ERROR(context.status);
-    return device_->synchronize();
-  }
+  for (int64_t i = 0; i < executable_.programCount; ++i)
+    if (executable_.programs[i].name == name)
+      return device_->run(executable_.programs[i], observer_);
   return Status::user(
       fmt::format("this executable has no program {}; compile the model with it", name));
 }
@@ -91,25 +86,36 @@ Expected<double> Session::readScalar(std::string_view name) {
   return double(value);
 }
 
-float *Session::floats(const Slot &slot) {
-  return reinterpret_cast<float *>(device_->hostAddress(GRADC_STATE) + slot.offset);
+Status Session::accessFloats(const Slot &slot, Access mode,
+                             const std::function<Status(float *)> &use) {
+  return device_->access(GRADC_STATE, slot.offset, slot.bytes, mode,
+                         [&](std::byte *bytes) { return use(reinterpret_cast<float *>(bytes)); });
 }
 
-float *Session::gradient(const Slot &slot) {
-  return reinterpret_cast<float *>(device_->hostAddress(GRADC_ARENA) + slot.offset);
+Status Session::readGradient(const Slot &slot, const std::function<Status(const float *)> &use) {
+  return device_->access(GRADC_ARENA, slot.offset, slot.bytes, Access::read, [&](std::byte *bytes) {
+    return use(reinterpret_cast<const float *>(bytes));
+  });
 }
 
-void Session::clearOptimizer() {
+Status Session::clearOptimizer() {
   for (const Slot &slot : metadata_.state)
     if (slot.role == SlotRole::optimizer)
-      std::memset(floats(slot), 0, std::size_t(slot.bytes));
+      GRADC_RETURN_IF_ERROR(accessFloats(slot, Access::write, [&](float *values) {
+        std::memset(values, 0, std::size_t(slot.bytes));
+        return Status();
+      }));
+  return Status();
 }
 
 Status Session::initialiseParameters(InitKind kind, uint64_t seed) {
   for (const Slot &slot : metadata_.state)
     if (slot.role == SlotRole::parameter)
-      initialise(slot, kind, seed, floats(slot), pool());
-  clearOptimizer();
+      GRADC_RETURN_IF_ERROR(accessFloats(slot, Access::write, [&](float *values) {
+        initialise(slot, kind, seed, values, pool());
+        return Status();
+      }));
+  GRADC_RETURN_IF_ERROR(clearOptimizer());
   return refreshLowParameters();
 }
 
@@ -121,14 +127,20 @@ std::vector<TensorView> Session::parameterViews(bool withOptimizer) {
   std::vector<TensorView> views;
   for (const Slot &slot : metadata_.state)
     if (slot.role == SlotRole::parameter || (withOptimizer && slot.role == SlotRole::optimizer))
-      views.push_back({checkpointName(slot), FileDtype::f32, slot.shape, floats(slot)});
+      views.push_back({checkpointName(slot), FileDtype::f32, slot.shape,
+                       TensorBytes::Lend([this, &slot](const TensorBytes::Use &use) {
+                         return accessFloats(slot, Access::read, use);
+                       })});
   return views;
 }
 
 std::vector<TensorView> Session::gradientViews() {
   std::vector<TensorView> views;
   for (const Slot &slot : metadata_.gradients)
-    views.push_back({slot.name, FileDtype::f32, slot.shape, gradient(slot)});
+    views.push_back({slot.name, FileDtype::f32, slot.shape,
+                     TensorBytes::Lend([this, &slot](const TensorBytes::Use &use) {
+                       return readGradient(slot, use);
+                     })});
   return views;
 }
 

@@ -7,11 +7,11 @@
 #include <string_view>
 #include <vector>
 
+#include "runtime/Device.h"
 #include "runtime/Init.h"
 #include "runtime/Metadata.h"
-#include "runtime/StepAbi.h"
 #include "runtime/checkpoint/SafetensorsWriter.h"
-#include "runtime/cpu/CpuDevice.h"
+#include "runtime/cpu/ThreadPool.h"
 
 namespace gradc::rt {
 
@@ -24,16 +24,15 @@ public:
                                                  Metadata metadata, int threads);
 
   const Metadata &metadata() const { return metadata_; }
-  ThreadPool &pool() { return device_->pool(); }
-  Arena &arena() { return device_->arena(); }
+  ThreadPool &pool() { return *pool_; }
+  Device &device() { return *device_; }
 
   bool hasProgram(std::string_view name) const;
-  /// Runs a program on what its input and scalar slots hold.
+  /// Runs a program on what its input and scalar slots hold. It may still be running when this
+  /// returns; whatever reads a slot waits for it.
   Status run(std::string_view name);
-  /// Calls `observer` after each launch from now on (null: no longer); slows steps a little.
-  void observe(std::function<void(const LaunchRecord &)> observer) {
-    observer_ = std::move(observer);
-  }
+  /// Calls `observer` after each launch from now on (null: no longer); slows steps.
+  void observe(LaunchObserver observer) { observer_ = std::move(observer); }
 
   /// Copies into the slot `name`; `bytes` must be its size.
   Status write(std::string_view name, const void *data, int64_t bytes);
@@ -46,27 +45,32 @@ public:
   /// Sets every parameter to its initial value and every optimizer slot to zero.
   Status initialiseParameters(InitKind kind, uint64_t seed);
   /// Sets every optimizer slot to zero.
-  void clearOptimizer();
+  Status clearOptimizer();
   /// Makes the low copies of the parameters anew; call when parameters were written.
   Status refreshLowParameters();
 
-  /// Where a slot of the state, or a gradient, lies; valid as long as the session.
-  float *floats(const Slot &slot);
-  float *gradient(const Slot &slot);
+  /// Calls `use` with the elements of an f32 slot of the state, as Device::access does.
+  Status accessFloats(const Slot &slot, Access mode, const std::function<Status(float *)> &use);
+  /// The same of a gradient, to read.
+  Status readGradient(const Slot &slot, const std::function<Status(const float *)> &use);
 
   /// Parameters under their names; optimizer slots as `optimizer.SLOT/NAME` when asked for;
-  /// gradients under their parameters' names, as the program `gradients` left them.
+  /// gradients under their parameters' names, as the program `gradients` left them. They read the
+  /// device when they are written, tensor by tensor, and end with the session.
   std::vector<TensorView> parameterViews(bool withOptimizer);
   std::vector<TensorView> gradientViews();
 
 private:
-  Session(const GradcExecutable &executable, Metadata metadata, std::unique_ptr<CpuDevice> device)
-      : executable_(executable), metadata_(std::move(metadata)), device_(std::move(device)) {}
+  Session(const GradcExecutable &executable, Metadata metadata, std::unique_ptr<ThreadPool> pool,
+          std::unique_ptr<Device> device)
+      : executable_(executable), metadata_(std::move(metadata)), pool_(std::move(pool)),
+        device_(std::move(device)) {}
 
   const GradcExecutable &executable_;
   Metadata metadata_;
-  std::unique_ptr<CpuDevice> device_;
-  std::function<void(const LaunchRecord &)> observer_;
+  std::unique_ptr<ThreadPool> pool_; ///< of the host
+  std::unique_ptr<Device> device_;
+  LaunchObserver observer_;
 };
 
 /// The name under which a checkpoint keeps a slot of the state.

@@ -17,12 +17,9 @@ template <typename Run> void record(GradcContext &context, LaunchRecord launch, 
     context.status = run();
     return;
   }
-  launch.begin = std::chrono::steady_clock::now();
-  context.status = run();
+  context.status = context.device->time(run, launch.times);
   if (context.status.ok())
-    context.status = context.device->synchronize();
-  launch.end = std::chrono::steady_clock::now();
-  context.observe(launch);
+    context.observe(launch);
 }
 
 } // namespace
@@ -33,7 +30,6 @@ void gradc_launch(GradcContext *context, const GradcLaunch *launch) {
   record(*context,
          {launch->name,
           launch->isProduct ? LaunchKind::gemm : LaunchKind::kernel,
-          {},
           {},
           double(launch->flops),
           double(launch->bytes)},
@@ -46,7 +42,6 @@ void gradc_gemm(GradcContext *context, const GradcGemm *gemm) {
   record(*context,
          {gemm->name,
           LaunchKind::gemm,
-          {},
           {},
           2 * batch * m * n * k,
           4 * batch * (m * k + k * n + m * n)},

@@ -11,7 +11,8 @@ namespace gradc::codegen::gpu {
 class GpuBackend final : public Backend {
 public:
   /// `host` is the machine that executables are linked for, and emulate kernels on.
-  GpuBackend(GpuTarget target, CpuTarget host) : target(target), host(std::move(host)) {}
+  GpuBackend(GpuTarget target, CpuTarget host)
+      : target(target), host(std::move(host)), library(target) {}
 
   const KernelLibrary &kernels() const override { return library; }
   DeviceRuntime runtime() const override {

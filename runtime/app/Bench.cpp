@@ -12,21 +12,17 @@
 #include "runtime/Session.h"
 #include "runtime/app/Commands.h"
 #include "runtime/app/Evaluation.h"
-#include "runtime/app/PeakProbe.h"
+#include "runtime/cpu/Arena.h"
 
 namespace gradc::rt {
 namespace {
 
 constexpr int64_t warmupSteps = 2;
-
-/// Seconds and operations in matrix products, and in all launches.
-struct LaunchTotals {
-  double matmulSeconds = 0, matmulFlops = 0;
-};
+constexpr int64_t mostObservedSteps = 3;
 
 struct Measured {
   double stepSeconds = 0; ///< median
-  double matmulShare = 0; ///< of the time of all timed steps
+  double matmulShare = 0; ///< of the time of all launches
   double matmulFlopsPerSecond = 0;
   int64_t arenaHighWater = 0;
   int64_t residentPeak = 0;
@@ -59,80 +55,105 @@ Status writeHyperParameters(Session &session) {
   return Status();
 }
 
+Expected<double> medianStep(Session &session, int64_t steps) {
+  std::vector<double> seconds;
+  for (int64_t step = 0; step < steps; ++step) {
+    auto begin = std::chrono::steady_clock::now();
+    GRADC_RETURN_IF_ERROR(session.run("train_step"));
+    GRADC_RETURN_IF_ERROR(session.device().synchronize());
+    seconds.push_back(
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+  }
+  std::sort(seconds.begin(), seconds.end());
+  std::size_t half = seconds.size() / 2;
+  return seconds.size() % 2 ? seconds[half] : (seconds[half - 1] + seconds[half]) / 2;
+}
+
+/// What share products have, in steps of their own: on some devices observed steps are slower.
+Status observeProducts(Session &session, int64_t steps, Measured &measured) {
+  double seconds = 0, flops = 0, total = 0;
+  session.observe([&](const LaunchRecord &launch) {
+    double taken = std::chrono::duration<double>(launch.times.end - launch.times.begin).count();
+    total += taken;
+    if (launch.kind != LaunchKind::gemm)
+      return;
+    seconds += taken;
+    flops += launch.flops;
+  });
+  for (int64_t step = 0; step < steps; ++step)
+    GRADC_RETURN_IF_ERROR(session.run("train_step"));
+  session.observe(nullptr);
+  measured.matmulShare = total > 0 ? seconds / total : 0;
+  measured.matmulFlopsPerSecond = seconds > 0 ? flops / seconds : 0;
+  return Status();
+}
+
 /// Runs the steps; the arena's high water is that of the last warm-up step.
 Expected<Measured> measure(Session &session, int64_t steps) {
   GRADC_RETURN_IF_ERROR(writeRandomBatch(session));
   GRADC_RETURN_IF_ERROR(writeHyperParameters(session));
   Measured measured;
   for (int64_t step = 0; step < warmupSteps; ++step) {
-    session.arena().fillPattern(session.pool());
+    GRADC_RETURN_IF_ERROR(session.device().fillArena());
     GRADC_RETURN_IF_ERROR(session.run("train_step"));
-    measured.arenaHighWater = session.arena().highWater();
+    GRADC_ASSIGN_OR_RETURN(measured.arenaHighWater, session.device().arenaHighWater());
   }
-  LaunchTotals totals;
-  session.observe([&](const LaunchRecord &launch) {
-    if (launch.kind != LaunchKind::gemm)
-      return;
-    totals.matmulSeconds += std::chrono::duration<double>(launch.end - launch.begin).count();
-    totals.matmulFlops += launch.flops;
-  });
-  std::vector<double> seconds;
-  double total = 0;
-  for (int64_t step = 0; step < steps; ++step) {
-    auto begin = std::chrono::steady_clock::now();
-    GRADC_RETURN_IF_ERROR(session.run("train_step"));
-    seconds.push_back(
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
-    total += seconds.back();
-  }
-  session.observe(nullptr);
-  std::sort(seconds.begin(), seconds.end());
-  std::size_t half = seconds.size() / 2;
-  measured.stepSeconds =
-      seconds.size() % 2 ? seconds[half] : (seconds[half - 1] + seconds[half]) / 2;
-  measured.matmulShare = totals.matmulSeconds / total;
-  measured.matmulFlopsPerSecond =
-      totals.matmulSeconds > 0 ? totals.matmulFlops / totals.matmulSeconds : 0;
+  GRADC_ASSIGN_OR_RETURN(measured.stepSeconds, medianStep(session, steps));
+  GRADC_RETURN_IF_ERROR(observeProducts(session, std::min(steps, mostObservedSteps), measured));
   measured.residentPeak = residentPeakBytes();
   GRADC_ASSIGN_OR_RETURN(measured.loss, session.readScalar("train_step.loss"));
   return measured;
 }
 
-void printJson(const Metadata &metadata, const BenchOptions &options, const PeakRates &peak,
+/// A share of the peak; null where the peak is not known.
+nlohmann::json shareOf(double rate, double peak) {
+  return peak > 0 ? nlohmann::json(rate / peak) : nlohmann::json();
+}
+
+void printJson(const Metadata &metadata, const BenchOptions &options, const DevicePeak &peak,
                const Measured &measured) {
+  auto rate = [](double value) { return value > 0 ? nlohmann::json(value) : nlohmann::json(); };
   double flops = metadata.flopsPerStep / measured.stepSeconds;
-  nlohmann::json object{{"steps", options.steps},
-                        {"threads", options.threads},
-                        {"step_ms", measured.stepSeconds * 1e3},
-                        {"tokens_per_s", double(metadata.tokensPerStep()) / measured.stepSeconds},
-                        {"flops_per_s", flops},
-                        {"mfu", flops / peak.flopsPerSecond},
-                        {"matmul_share", measured.matmulShare},
-                        {"matmul_flops_per_s", measured.matmulFlopsPerSecond},
-                        {"matmul_of_peak", measured.matmulFlopsPerSecond / peak.flopsPerSecond},
-                        {"peak_flops_per_s", peak.flopsPerSecond},
-                        {"peak_memory_bytes_per_s", peak.bytesPerSecond},
-                        {"isa", peak.isa},
-                        {"planned_peak_bytes", metadata.memory.peak},
-                        {"arena_bytes", metadata.arenaBytes},
-                        {"arena_high_water_bytes", measured.arenaHighWater},
-                        {"resident_peak_bytes", measured.residentPeak},
-                        {"loss", measured.loss}};
+  nlohmann::json object{
+      {"steps", options.steps},
+      {"threads", options.threads},
+      {"step_ms", measured.stepSeconds * 1e3},
+      {"tokens_per_s", double(metadata.tokensPerStep()) / measured.stepSeconds},
+      {"flops_per_s", flops},
+      {"mfu", shareOf(flops, peak.flopsPerSecond)},
+      {"matmul_share", measured.matmulShare},
+      {"matmul_flops_per_s", measured.matmulFlopsPerSecond},
+      {"matmul_of_peak", shareOf(measured.matmulFlopsPerSecond, peak.flopsPerSecond)},
+      {"peak_flops_per_s", rate(peak.flopsPerSecond)},
+      {"peak_memory_bytes_per_s", rate(peak.bytesPerSecond)},
+      {"device", peak.name},
+      {"planned_peak_bytes", metadata.memory.peak},
+      {"arena_bytes", metadata.arenaBytes},
+      {"arena_high_water_bytes", measured.arenaHighWater},
+      {"resident_peak_bytes", measured.residentPeak},
+      {"loss", measured.loss}};
   fmt::print("{}\n", object.dump());
 }
 
-void printText(const Metadata &metadata, const BenchOptions &options, const PeakRates &peak,
+/// `, 70.1 % of the WHAT`; nothing where the peak is not known.
+std::string percentOf(double rate, double peak, const char *what) {
+  return peak > 0 ? fmt::format(", {:.1f} % of the {}", 100 * rate / peak, what) : "";
+}
+
+void printText(const Metadata &metadata, const BenchOptions &options, const DevicePeak &peak,
                const Measured &measured) {
   double flops = metadata.flopsPerStep / measured.stepSeconds;
   fmt::print("step            {:.1f} ms (median of {}, {} threads)\n", measured.stepSeconds * 1e3,
              options.steps, options.threads);
   fmt::print("tokens          {:.0f} a second\n",
              double(metadata.tokensPerStep()) / measured.stepSeconds);
-  fmt::print("arithmetic      {:.1f} GFLOP/s, {:.1f} % of the measured peak of {:.1f} ({})\n",
-             flops / 1e9, 100 * flops / peak.flopsPerSecond, peak.flopsPerSecond / 1e9, peak.isa);
-  fmt::print("matrix products {:.1f} % of the step, at {:.1f} GFLOP/s, {:.1f} % of the peak\n",
+  fmt::print("arithmetic      {:.1f} GFLOP/s{} ({})\n", flops / 1e9,
+             percentOf(flops, peak.flopsPerSecond,
+                       fmt::format("measured peak of {:.1f}", peak.flopsPerSecond / 1e9).c_str()),
+             peak.name);
+  fmt::print("matrix products {:.1f} % of the launches' time, at {:.1f} GFLOP/s{}\n",
              100 * measured.matmulShare, measured.matmulFlopsPerSecond / 1e9,
-             100 * measured.matmulFlopsPerSecond / peak.flopsPerSecond);
+             percentOf(measured.matmulFlopsPerSecond, peak.flopsPerSecond, "peak"));
   fmt::print("arena           planned {}, reached {}\n", formatBytes(metadata.arenaBytes),
              formatBytes(measured.arenaHighWater));
   fmt::print("peak memory     planned {}, resident {}\n", formatBytes(metadata.memory.peak),
@@ -143,7 +164,7 @@ void printText(const Metadata &metadata, const BenchOptions &options, const Peak
 
 Status bench(const GradcExecutable &executable, const Metadata &metadata,
              const BenchOptions &options) {
-  GRADC_ASSIGN_OR_RETURN(PeakRates peak, probePeak(options.threads));
+  GRADC_ASSIGN_OR_RETURN(DevicePeak peak, executable.device->peak(options.threads));
   GRADC_ASSIGN_OR_RETURN(auto session, Session::open(executable, metadata, options.threads));
   GRADC_ASSIGN_OR_RETURN(InitKind init, parseInitKind(metadata.init));
   GRADC_RETURN_IF_ERROR(session->initialiseParameters(init, 42));

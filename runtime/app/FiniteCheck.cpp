@@ -21,7 +21,11 @@ int64_t countNonFinite(const float *values, int64_t count, ThreadPool &pool) {
   return total;
 }
 
-Status report(int64_t step, const char *kind, const Slot &slot, int64_t count) {
+Status check(int64_t step, const char *kind, const Slot &slot, const float *values,
+             ThreadPool &pool) {
+  int64_t count = countNonFinite(values, slot.elements(), pool);
+  if (count == 0)
+    return Status();
   return Status::user(fmt::format("step {}: {} {} is the first tensor that is not finite ({} of {} "
                                   "elements); lower --lr, raise --warmup or look at the data",
                                   step, kind, slot.name, count, slot.elements()));
@@ -45,8 +49,9 @@ Status FiniteGuard::note(int64_t step, double loss, double gradNorm) {
 Status findNonFinite(Session &session, int64_t step) {
   for (const Slot &slot : session.metadata().state)
     if (slot.role == SlotRole::parameter)
-      if (int64_t count = countNonFinite(session.floats(slot), slot.elements(), session.pool()))
-        return report(step, "parameter", slot, count);
+      GRADC_RETURN_IF_ERROR(session.accessFloats(slot, Access::read, [&](const float *values) {
+        return check(step, "parameter", slot, values, session.pool());
+      }));
   GRADC_RETURN_IF_ERROR(session.run("gradients"));
   GRADC_ASSIGN_OR_RETURN(double loss, session.readScalar("gradients.loss"));
   if (!std::isfinite(loss))
@@ -56,8 +61,9 @@ Status findNonFinite(Session &session, int64_t step) {
   // The backward pass goes from the last parameter to the first.
   const auto &gradients = session.metadata().gradients;
   for (auto slot = gradients.rbegin(); slot != gradients.rend(); ++slot)
-    if (int64_t count = countNonFinite(session.gradient(*slot), slot->elements(), session.pool()))
-      return report(step, "the gradient of", *slot, count);
+    GRADC_RETURN_IF_ERROR(session.readGradient(*slot, [&](const float *values) {
+      return check(step, "the gradient of", *slot, values, session.pool());
+    }));
   return Status();
 }
 

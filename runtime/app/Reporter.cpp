@@ -16,7 +16,7 @@ double microseconds(std::chrono::steady_clock::time_point time) {
 
 Expected<std::unique_ptr<Reporter>> Reporter::create(const TrainOptions &options,
                                                      const Metadata &metadata,
-                                                     const std::optional<PeakRates> &peak,
+                                                     const std::optional<DevicePeak> &peak,
                                                      int64_t doneSteps) {
   ProgressOptions progress;
   progress.firstStep = uint64_t(doneSteps + 1);
@@ -46,10 +46,10 @@ void Reporter::attachTrace(Session &session) {
   if (!trace_)
     return;
   session.observe([this](const LaunchRecord &launch) {
-    double duration = microseconds(launch.end) - microseconds(launch.begin);
+    double duration = microseconds(launch.times.end) - microseconds(launch.times.begin);
     trace_->complete(launch.name ? launch.name : "?",
                      launch.kind == LaunchKind::gemm ? "matmul" : "kernel",
-                     microseconds(launch.begin), duration, 0,
+                     microseconds(launch.times.begin), duration, 0,
                      {{"gflops", duration > 0 ? launch.flops / duration / 1e3 : 0},
                       {"gbytes_per_s", duration > 0 ? launch.bytes / duration / 1e3 : 0}});
   });
@@ -77,7 +77,8 @@ Status Reporter::report(Session &session, const StepResult &result) {
   metrics.stepMs = result.seconds * 1e3;
   metrics.tokensPerSecond = double(metadata_.tokensPerStep()) / result.seconds;
   metrics.flopsPerSecond = metadata_.flopsPerStep / result.seconds;
-  metrics.mfu = peakFlops_ > 0 ? metrics.flopsPerSecond / peakFlops_ : 0;
+  if (peakFlops_ > 0)
+    metrics.mfu = metrics.flopsPerSecond / peakFlops_;
   metrics.valLoss = result.valLoss;
   metrics.skipped = result.skipped;
   progress_.update(metrics);

@@ -7,7 +7,6 @@
 
 #include "runtime/Session.h"
 #include "runtime/app/Options.h"
-#include "runtime/cpu/Peak.h"
 #include "runtime/metrics/ChromeTrace.h"
 #include "runtime/metrics/JsonLines.h"
 #include "runtime/metrics/Progress.h"
@@ -30,7 +29,7 @@ public:
   /// utilisation is measured against, needed where a file shows it.
   static Expected<std::unique_ptr<Reporter>> create(const TrainOptions &options,
                                                     const Metadata &metadata,
-                                                    const std::optional<PeakRates> &peak,
+                                                    const std::optional<DevicePeak> &peak,
                                                     int64_t doneSteps);
 
   /// Traces the session's launches until trace-steps steps were reported.
@@ -51,7 +50,7 @@ private:
 
   const TrainOptions &options_;
   const Metadata &metadata_;
-  double peakFlops_; ///< a second; 0 where no one asks for it
+  double peakFlops_; ///< a second; 0 where no one asks for it, or it is not known
   int64_t doneSteps_;
   Progress progress_;
   std::optional<JsonLines> jsonLines_;

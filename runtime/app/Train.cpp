@@ -9,13 +9,13 @@
 #include "runtime/app/Evaluation.h"
 #include "runtime/app/FiniteCheck.h"
 #include "runtime/app/OutputFiles.h"
-#include "runtime/app/PeakProbe.h"
 #include "runtime/app/Reporter.h"
 #include "runtime/app/RunState.h"
 #include "runtime/app/StepInputs.h"
 #include "runtime/app/StopSignal.h"
 #include "runtime/app/Weights.h"
 #include "runtime/checkpoint/FolderLock.h"
+#include "runtime/cpu/Arena.h"
 
 namespace gradc::rt {
 namespace {
@@ -60,9 +60,9 @@ Status Trainer::run() {
   catchStopSignals();
   GRADC_RETURN_IF_ERROR(openInputs());
   GRADC_ASSIGN_OR_RETURN(auto checkpoint, openCheckpoint());
-  std::optional<PeakRates> peak;
+  std::optional<DevicePeak> peak;
   if (!options_.metrics.empty() || !options_.tensorboard.empty()) {
-    GRADC_ASSIGN_OR_RETURN(peak, probePeak(options_.threads));
+    GRADC_ASSIGN_OR_RETURN(peak, executable_.device->peak(options_.threads));
   }
   announce();
   GRADC_ASSIGN_OR_RETURN(session_, Session::open(executable_, metadata_, options_.threads));

@@ -73,31 +73,35 @@ template <typename Use> Status forChunks(const StoredTensor &tensor, Use use) {
   return Status();
 }
 
+/// Copies a tensor of a file, converted, to a slot of as many elements.
+Status copyTensor(Session &session, const StoredTensor &tensor, const Slot &slot) {
+  return session.accessFloats(slot, Access::write, [&](float *values) {
+    return forChunks(tensor, [&](const StoredTensor &chunk, uint64_t first, uint64_t) {
+      return toFloats(chunk, values + first);
+    });
+  });
+}
+
 /// Whether a tied head holds the same numbers as the embedding that was already set.
 Status checkTied(Session &session, const WeightSource &source, const StoredTensor &head,
                  const Slot &embedding) {
   GRADC_RETURN_IF_ERROR(checkShape(source, head, embedding));
-  const float *expected = session.floats(embedding);
   std::vector<float> values;
-  return forChunks(head, [&](const StoredTensor &chunk, uint64_t first, uint64_t elements) {
-    values.resize(elements);
-    GRADC_RETURN_IF_ERROR(toFloats(chunk, values.data()));
-    if (std::memcmp(values.data(), expected + first, elements * sizeof(float)) != 0)
-      return Status::user(
-          fmt::format("{}: {} differs from {}, and this model ties them; compile a config whose "
-                      "tie_word_embeddings is false",
-                      source.fileOf(head.name), head.name, embedding.name));
-    return Status();
+  return session.accessFloats(embedding, Access::read, [&](const float *expected) {
+    return forChunks(head, [&](const StoredTensor &chunk, uint64_t first, uint64_t elements) {
+      values.resize(elements);
+      GRADC_RETURN_IF_ERROR(toFloats(chunk, values.data()));
+      if (std::memcmp(values.data(), expected + first, elements * sizeof(float)) != 0)
+        return Status::user(
+            fmt::format("{}: {} differs from {}, and this model ties them; compile a config whose "
+                        "tie_word_embeddings is false",
+                        source.fileOf(head.name), head.name, embedding.name));
+      return Status();
+    });
   });
 }
 
 } // namespace
-
-Status copyTensor(const StoredTensor &tensor, float *values) {
-  return forChunks(tensor, [&](const StoredTensor &chunk, uint64_t first, uint64_t) {
-    return toFloats(chunk, values + first);
-  });
-}
 
 Status loadWeights(Session &session, const std::string &path) {
   GRADC_ASSIGN_OR_RETURN(WeightSource source, WeightSource::open(path));
@@ -122,7 +126,7 @@ Status loadWeights(Session &session, const std::string &path) {
                                       "remove one",
                                       source.fileOf(tensor->name), slot->name, prefix));
     GRADC_RETURN_IF_ERROR(checkShape(source, *tensor, *slot));
-    GRADC_RETURN_IF_ERROR(copyTensor(*tensor, session.floats(*slot)));
+    GRADC_RETURN_IF_ERROR(copyTensor(session, *tensor, *slot));
   }
   for (const Slot &slot : metadata.state)
     if (slot.role == SlotRole::parameter && !done.count(&slot))
@@ -159,7 +163,7 @@ Status restoreTensors(Session &session, const Checkpoint &checkpoint, bool withO
       return Status::user(fmt::format("{}: has no tensor {} of the model's shape; resume with the "
                                       "executable that saved it",
                                       checkpoint.path, name));
-    GRADC_RETURN_IF_ERROR(copyTensor(*tensor, session.floats(slot)));
+    GRADC_RETURN_IF_ERROR(copyTensor(session, *tensor, slot));
   }
   return session.refreshLowParameters();
 }

@@ -15,9 +15,6 @@ namespace gradc::rt {
 /// twice, one of another shape, and a copy of tied weights that differs from the original.
 Status loadWeights(Session &session, const std::string &path);
 
-/// Copies a tensor of a file, converted, to `values`, whose length is the tensor's; gives the pages
-/// of the file back as it goes, so that they never add up in resident memory.
-Status copyTensor(const StoredTensor &tensor, float *values);
 
 /// Sets every parameter, and with `withOptimizer` every optimizer slot, from a checkpoint.
 Status restoreTensors(Session &session, const Checkpoint &checkpoint, bool withOptimizer);

@@ -83,7 +83,8 @@ Expected<FileDigest> writeSafetensors(const std::string &path, std::span<const T
   GRADC_ASSIGN_OR_RETURN(AtomicFile file, AtomicFile::create(path, header.size() + dataBytes));
   GRADC_RETURN_IF_ERROR(file.write(header.data(), header.size()));
   for (const Placed &each : placed)
-    GRADC_RETURN_IF_ERROR(file.write(each.tensor->data, each.bytes));
+    GRADC_RETURN_IF_ERROR(each.tensor->bytes.access(
+        [&](const void *bytes) { return file.write(bytes, each.bytes); }));
   return file.commit();
 }
 

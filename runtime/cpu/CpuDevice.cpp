@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "runtime/cpu/PeakProbe.h"
+
 namespace gradc::rt {
 namespace {
 
@@ -18,13 +20,7 @@ void keepFreedMemory() {
 
 } // namespace
 
-CpuDevice::CpuDevice(std::unique_ptr<ThreadPool> pool) : pool_(std::move(pool)), gemm_(*pool_) {}
-
-Expected<std::unique_ptr<CpuDevice>> CpuDevice::create(int threads) {
-  keepFreedMemory();
-  GRADC_ASSIGN_OR_RETURN(auto pool, ThreadPool::create(threads));
-  return std::unique_ptr<CpuDevice>(new CpuDevice(std::move(pool)));
-}
+CpuDevice::CpuDevice(ThreadPool &pool) : pool_(pool), gemm_(pool) {}
 
 Status CpuDevice::allocate(const SpaceSizes &sizes) {
   int64_t needed = sizes.state + sizes.arena;
@@ -37,8 +33,8 @@ Status CpuDevice::allocate(const SpaceSizes &sizes) {
                     formatBytes(needed), formatBytes(sizes.state), formatBytes(sizes.arena),
                     formatBytes(available)));
   GRADC_ASSIGN_OR_RETURN(
-      state_, Arena::create(sizes.state, "the memory of parameters and optimizer state", *pool_));
-  GRADC_ASSIGN_OR_RETURN(arena_, Arena::create(sizes.arena, "the memory of a step", *pool_));
+      state_, Arena::create(sizes.state, "the memory of parameters and optimizer state", pool_));
+  GRADC_ASSIGN_OR_RETURN(arena_, Arena::create(sizes.arena, "the memory of a step", pool_));
   base_ = {state_.data(), arena_.data(),
            static_cast<std::byte *>(const_cast<void *>(sizes.constants))};
   size_ = {sizes.state, sizes.arena, sizes.constantBytes};
@@ -47,10 +43,7 @@ Status CpuDevice::allocate(const SpaceSizes &sizes) {
 
 Status CpuDevice::checkRange(GradcSpace space, int64_t offset, int64_t bytes) const {
   if (offset < 0 || bytes < 0 || offset > size_[space] || bytes > size_[space] - offset)
-    return Status::defect(
-        fmt::format("{} bytes at offset {} are outside of space {}, which has {}; "
-                    "please report this",
-                    bytes, offset, int64_t(space), size_[space]));
+    return outsideOfSpace(space, offset, bytes, size_[space]);
   return Status();
 }
 
@@ -68,7 +61,16 @@ Status CpuDevice::read(GradcSpace space, int64_t offset, void *data, int64_t byt
   return Status();
 }
 
-std::byte *CpuDevice::hostAddress(GradcSpace space) { return base_[space]; }
+Status CpuDevice::access(GradcSpace space, int64_t offset, int64_t bytes, Access,
+                         const std::function<Status(std::byte *)> &use) {
+  GRADC_RETURN_IF_ERROR(checkRange(space, offset, bytes));
+  return use(base_[space] + offset);
+}
+
+Status CpuDevice::fillArena() {
+  arena_.fillPattern(pool_);
+  return Status();
+}
 
 std::byte *CpuDevice::resolve(const GradcBuffer &buffer, int64_t iteration) const {
   return base_[buffer.space] + buffer.offset + iteration * buffer.loopStride;
@@ -78,7 +80,7 @@ Status CpuDevice::launch(const GradcLaunch &launch, int64_t iteration) {
   addresses_.resize(launch.bufferCount);
   for (int64_t i = 0; i < launch.bufferCount; ++i)
     addresses_[i] = resolve(launch.buffers[i], iteration);
-  pool_->parallelFor(launch.tasks, [&](int64_t task, int) {
+  pool_.parallelFor(launch.tasks, [&](int64_t task, int) {
     launch.kernel(addresses_.data(), launch.extent, task);
   });
   return Status();
@@ -86,9 +88,10 @@ Status CpuDevice::launch(const GradcLaunch &launch, int64_t iteration) {
 
 Status CpuDevice::gemm(const GradcGemm &gemm, int64_t iteration) {
   if (gemm.a.type != GRADC_F32 || gemm.b.type != GRADC_F32 || gemm.c.type != GRADC_F32 ||
-      gemm.tf32 || gemm.scaled)
+      gemm.tf32 || gemm.scaled || gemm.epilogue != GRADC_NO_EPILOGUE)
     return Status::defect(
-        fmt::format("product {}: the library of this device is given f32 alone; please report this",
+        fmt::format("product {}: the library of this device is given plain products of f32 alone; "
+                    "please report this",
                     gemm.name));
   auto floats = [&](const GradcMatrix &matrix) {
     return reinterpret_cast<float *>(resolve(matrix.buffer, iteration));
@@ -99,4 +102,10 @@ Status CpuDevice::gemm(const GradcGemm &gemm, int64_t iteration) {
 
 } // namespace gradc::rt
 
-constinit const GradcDeviceKind gradc_cpu_device = {gradc::rt::CpuDevice::create};
+static gradc::rt::Expected<std::unique_ptr<gradc::rt::Device>>
+createDevice(const GradcExecutable &, gradc::rt::ThreadPool &pool) {
+  gradc::rt::keepFreedMemory();
+  return std::unique_ptr<gradc::rt::Device>(std::make_unique<gradc::rt::CpuDevice>(pool));
+}
+
+constinit const GradcDeviceKind gradc_cpu_device = {createDevice, gradc::rt::probePeak};

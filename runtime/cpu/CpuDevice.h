@@ -3,7 +3,6 @@
 #pragma once
 
 #include <array>
-#include <memory>
 #include <vector>
 
 #include "runtime/Device.h"
@@ -15,27 +14,28 @@ namespace gradc::rt {
 
 class CpuDevice : public Device {
 public:
-  static Expected<std::unique_ptr<CpuDevice>> create(int threads);
+  /// `pool` outlives the device.
+  explicit CpuDevice(ThreadPool &pool);
 
   Status allocate(const SpaceSizes &sizes) override;
   Status write(GradcSpace space, int64_t offset, const void *data, int64_t bytes) override;
   Status read(GradcSpace space, int64_t offset, void *data, int64_t bytes) override;
-  std::byte *hostAddress(GradcSpace space) override;
+  Status access(GradcSpace space, int64_t offset, int64_t bytes, Access mode,
+                const std::function<Status(std::byte *)> &use) override;
   Status launch(const GradcLaunch &launch, int64_t iteration) override;
   Status gemm(const GradcGemm &gemm, int64_t iteration) override;
   Status synchronize() override { return Status(); }
 
-  ThreadPool &pool() { return *pool_; }
-  Arena &arena() { return arena_; }
+  Status fillArena() override;
+  Expected<int64_t> arenaHighWater() override { return arena_.highWater(); }
 
 protected:
-  explicit CpuDevice(std::unique_ptr<ThreadPool> pool);
   std::byte *resolve(const GradcBuffer &buffer, int64_t iteration) const;
 
 private:
   Status checkRange(GradcSpace space, int64_t offset, int64_t bytes) const;
 
-  std::unique_ptr<ThreadPool> pool_;
+  ThreadPool &pool_;
   GemmEngine gemm_;
   Arena state_, arena_;
   std::array<std::byte *, 3> base_{};
@@ -44,11 +44,5 @@ private:
 };
 
 } // namespace gradc::rt
-
-/// How an executable gets its device, whose memory the host reaches. Each target's runtime library
-/// defines one, so that an executable is linked with its own target's alone.
-struct GradcDeviceKind {
-  gradc::rt::Expected<std::unique_ptr<gradc::rt::CpuDevice>> (*create)(int threads);
-};
 
 extern "C" const GradcDeviceKind gradc_cpu_device;

@@ -1,16 +1,12 @@
 // EmulatedDevice: launches as the emulator takes them.
 #include "runtime/emulator/EmulatedDevice.h"
 
+#include "runtime/cpu/PeakProbe.h"
 #include "runtime/emulator/Gemm.h"
 
 #include <fmt/format.h>
 
 namespace gradc::rt {
-
-Expected<std::unique_ptr<EmulatedDevice>> EmulatedDevice::create(int threads, WarpOrder order) {
-  GRADC_ASSIGN_OR_RETURN(auto pool, ThreadPool::create(threads));
-  return std::unique_ptr<EmulatedDevice>(new EmulatedDevice(std::move(pool), order));
-}
 
 Status EmulatedDevice::launch(const GradcLaunch &launch, int64_t iteration) {
   if (!launch.gpu || !launch.gpu->emulated)
@@ -31,14 +27,15 @@ Status EmulatedDevice::gemm(const GradcGemm &gemm, int64_t iteration) {
     return gemm.scaled ? *reinterpret_cast<const float *>(address(buffer)) : 1.0f;
   };
   return emulateGemm(gemm, {address(gemm.a.buffer), address(gemm.b.buffer), address(gemm.c.buffer),
-                            scale(gemm.scaleA) * scale(gemm.scaleB)});
+                            scale(gemm.scaleA) * scale(gemm.scaleB), address(gemm.bias),
+                            address(gemm.aux)});
 }
 
 } // namespace gradc::rt
 
-static gradc::rt::Expected<std::unique_ptr<gradc::rt::CpuDevice>> createDevice(int threads) {
-  GRADC_ASSIGN_OR_RETURN(auto device, gradc::rt::EmulatedDevice::create(threads));
-  return std::unique_ptr<gradc::rt::CpuDevice>(std::move(device));
+static gradc::rt::Expected<std::unique_ptr<gradc::rt::Device>>
+createDevice(const GradcExecutable &, gradc::rt::ThreadPool &pool) {
+  return std::unique_ptr<gradc::rt::Device>(std::make_unique<gradc::rt::EmulatedDevice>(pool));
 }
 
-constinit const GradcDeviceKind gradc_emulated_device = {createDevice};
+constinit const GradcDeviceKind gradc_emulated_device = {createDevice, gradc::rt::probePeak};

@@ -9,9 +9,9 @@ namespace gradc::rt {
 
 class EmulatedDevice : public CpuDevice {
 public:
-  /// `threads` are those of the CPU device's own work; kernels and products are on one thread.
-  static Expected<std::unique_ptr<EmulatedDevice>> create(int threads,
-                                                          WarpOrder order = WarpOrder::alternating);
+  /// `pool` is for the CPU device's own work; kernels and products are on one thread.
+  explicit EmulatedDevice(ThreadPool &pool, WarpOrder order = WarpOrder::alternating)
+      : CpuDevice(pool), emulator_(order) {}
 
   /// Runs a kernel of an emulated executable. Its buffers are checked as long as they are.
   Status launch(const GradcLaunch &launch, int64_t iteration) override;
@@ -19,9 +19,6 @@ public:
   Status gemm(const GradcGemm &gemm, int64_t iteration) override;
 
 private:
-  EmulatedDevice(std::unique_ptr<ThreadPool> pool, WarpOrder order)
-      : CpuDevice(std::move(pool)), emulator_(order) {}
-
   Emulator emulator_;
 };
 

@@ -26,7 +26,7 @@ std::string jsonLine(const StepMetrics &metrics) {
                        {"step_ms", metrics.stepMs},
                        {"tokens_per_s", metrics.tokensPerSecond},
                        {"flops_per_s", metrics.flopsPerSecond},
-                       {"mfu", metrics.mfu},
+                       {"mfu", metrics.mfu ? ordered_json(*metrics.mfu) : ordered_json()},
                        {"skipped", metrics.skipped}};
   if (metrics.valLoss)
     line["val_loss"] = *metrics.valLoss;

@@ -15,7 +15,7 @@ struct StepMetrics {
   double stepMs = 0;   ///< wall time of the step, milliseconds
   double tokensPerSecond = 0;
   double flopsPerSecond = 0;
-  double mfu = 0;                ///< model FLOP utilisation, 0 to 1
+  std::optional<double> mfu;     ///< model FLOP utilisation, 0 to 1, where the peak is known
   bool skipped = false;          ///< the update was not applied
   std::optional<double> valLoss; ///< where validation ran after this step
 };

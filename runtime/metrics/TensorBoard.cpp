@@ -127,12 +127,15 @@ Status TensorBoard::scalar(std::string_view tag, uint64_t step, double value) {
 
 Status TensorBoard::append(const StepMetrics &metrics) {
   const std::pair<const char *, double> figures[] = {
-      {"train/loss", metrics.loss},       {"train/grad_norm", metrics.gradNorm},
-      {"train/lr", metrics.learningRate}, {"train/tokens_per_s", metrics.tokensPerSecond},
-      {"train/mfu", metrics.mfu},
+      {"train/loss", metrics.loss},
+      {"train/grad_norm", metrics.gradNorm},
+      {"train/lr", metrics.learningRate},
+      {"train/tokens_per_s", metrics.tokensPerSecond},
   };
   for (const auto &[tag, value] : figures)
     GRADC_RETURN_IF_ERROR(scalar(tag, metrics.step, value));
+  if (metrics.mfu)
+    GRADC_RETURN_IF_ERROR(scalar("train/mfu", metrics.step, *metrics.mfu));
   return metrics.valLoss ? scalar("val/loss", metrics.step, *metrics.valLoss) : Status();
 }
 

@@ -33,8 +33,9 @@ const GradcGpuKernel *addKernel() {
 }
 
 Expected<std::unique_ptr<Device>> create() {
-  GRADC_ASSIGN_OR_RETURN(auto device, EmulatedDevice::create(1));
-  return std::unique_ptr<Device>(std::move(device));
+  static auto pool = ThreadPool::create(1);
+  GRADC_RETURN_IF_ERROR(pool.status());
+  return std::unique_ptr<Device>(std::make_unique<EmulatedDevice>(**pool));
 }
 
 TEST(EmulatedDevice, ReportsWhatAKernelDoesWrong) {

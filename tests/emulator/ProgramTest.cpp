@@ -122,7 +122,7 @@ private:
     EXPECT_TRUE(llvm::succeeded(passes.run(parsed.module()))) << parsed.diagnostics();
   }
 
-  codegen::gpu::GpuKernels library;
+  codegen::gpu::GpuKernels library{codegen::gpu::GpuTarget{80}};
   test::ParsedModule parsed;
   mlir::DictionaryAttr plan;
 };
@@ -160,23 +160,24 @@ std::vector<std::byte> bytesOf(const HostTensor &tensor, bool isFloat) {
 std::vector<std::byte> train(const Step &step, const GradcExecutable &executable,
                              rt::WarpOrder order) {
   std::vector<std::byte> state(step.bytes("state_bytes"));
-  auto device = rt::EmulatedDevice::create(1, order);
-  EXPECT_TRUE(device.ok());
-  expectOk((*device)->allocate({step.bytes("state_bytes"), step.bytes("arena_bytes"),
-                                executable.constants, executable.constantBytes}));
+  auto pool = rt::ThreadPool::create(1);
+  EXPECT_TRUE(pool.ok());
+  rt::EmulatedDevice device(**pool, order);
+  expectOk(device.allocate({step.bytes("state_bytes"), step.bytes("arena_bytes"),
+                            executable.constants, executable.constantBytes}));
   step.forSlots([&](const std::string &key, mlir::RankedTensorType type, int64_t offset) {
     if (auto found = step.inputs.find(key); found != step.inputs.end()) {
       std::vector<std::byte> bytes = bytesOf(found->second, type.getElementType().isF32());
-      expectOk((*device)->write(GRADC_STATE, offset, bytes.data(), int64_t(bytes.size())));
+      expectOk(device.write(GRADC_STATE, offset, bytes.data(), int64_t(bytes.size())));
     }
   });
   GradcContext context;
-  context.device = device->get();
+  context.device = &device;
   for (int64_t i = 0; i < executable.programCount; ++i)
     if (std::string(executable.programs[i].name) == "train_step")
       executable.programs[i].run(&context);
   expectOk(context.status);
-  expectOk((*device)->read(GRADC_STATE, 0, state.data(), int64_t(state.size())));
+  expectOk(device.read(GRADC_STATE, 0, state.data(), int64_t(state.size())));
   return state;
 }
 

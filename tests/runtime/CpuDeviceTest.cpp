@@ -12,8 +12,9 @@ void add(void *const *buffers, int64_t, int64_t task) {
 }
 
 template <int threads> Expected<std::unique_ptr<Device>> create() {
-  GRADC_ASSIGN_OR_RETURN(auto device, CpuDevice::create(threads));
-  return std::unique_ptr<Device>(std::move(device));
+  static auto pool = ThreadPool::create(threads);
+  GRADC_RETURN_IF_ERROR(pool.status());
+  return std::unique_ptr<Device>(std::make_unique<CpuDevice>(**pool));
 }
 
 } // namespace

@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+extern "C" void gradc_launch(GradcContext *context, const GradcLaunch *launch);
+
 namespace gradc::rt {
 namespace {
 
@@ -58,6 +60,56 @@ TEST_P(DeviceConformance, RefusesRangesOutsideOfASpace) {
   EXPECT_EQ(device->read(GRADC_CONSTANT, 0, &value, 4).code(), ExitCode::defect);
 }
 
+TEST_P(DeviceConformance, LendsMemoryToReadAndToWrite) {
+  ASSERT_TRUE(device->allocate({256, 256, nullptr, 0}).ok());
+  write(GRADC_STATE, 0, {1, 2, 3, 4});
+  auto numbers = [](std::byte *bytes) { return reinterpret_cast<float *>(bytes); };
+  std::vector<float> seen;
+  Status status = device->access(GRADC_STATE, 4, 8, Access::read, [&](std::byte *bytes) {
+    seen.assign(numbers(bytes), numbers(bytes) + 2);
+    return Status();
+  });
+  EXPECT_TRUE(status.ok()) << status.message();
+  EXPECT_EQ(seen, (std::vector<float>{2, 3}));
+  status = device->access(GRADC_STATE, 4, 8, Access::readWrite, [&](std::byte *bytes) {
+    numbers(bytes)[1] += numbers(bytes)[0];
+    return Status();
+  });
+  EXPECT_TRUE(status.ok()) << status.message();
+  status = device->access(GRADC_STATE, 0, 4, Access::write, [&](std::byte *bytes) {
+    numbers(bytes)[0] = 7;
+    return Status();
+  });
+  EXPECT_TRUE(status.ok()) << status.message();
+  EXPECT_EQ(read(GRADC_STATE, 0, 4), (std::vector<float>{7, 2, 5, 4}));
+}
+
+TEST_P(DeviceConformance, LendsNothingOutsideOfASpaceAndPassesFailuresOn) {
+  ASSERT_TRUE(device->allocate({64, 64, nullptr, 0}).ok());
+  int uses = 0;
+  auto use = [&](std::byte *) {
+    ++uses;
+    return Status::user("no");
+  };
+  for (Access mode : {Access::read, Access::readWrite})
+    EXPECT_EQ(device->access(GRADC_STATE, 61, 4, mode, use).code(), ExitCode::defect);
+  EXPECT_EQ(uses, 0);
+  for (Access mode : {Access::read, Access::write, Access::readWrite})
+    EXPECT_EQ(device->access(GRADC_STATE, 0, 4, mode, use).message(), "no");
+  EXPECT_EQ(uses, 3);
+}
+
+TEST_P(DeviceConformance, KnowsHowFarTheArenaWasWritten) {
+  ASSERT_TRUE(device->allocate({64, 4096, nullptr, 0}).ok());
+  for (int64_t end : {4096, 1024, 8}) {
+    ASSERT_TRUE(device->fillArena().ok());
+    write(GRADC_ARENA, end - 4, {1});
+    auto reached = device->arenaHighWater();
+    ASSERT_TRUE(reached.ok()) << reached.status().message();
+    EXPECT_EQ(*reached, end);
+  }
+}
+
 TEST_P(DeviceConformance, RefusesMoreMemoryThanThereIs) {
   Status status = device->allocate({int64_t(1) << 49, int64_t(1) << 49, nullptr, 0});
   EXPECT_EQ(status.code(), ExitCode::machineFault);
@@ -90,6 +142,52 @@ TEST_P(DeviceConformance, LaunchesTakeEffectInOrder) {
     ASSERT_TRUE(device->launch(add(back, 1), 0).ok());
   }
   EXPECT_EQ(read(GRADC_STATE, 0, 2), (std::vector<float>{13, 2}));
+}
+
+/// Two launches, of which the second reads what the first wrote.
+const GradcBuffer firstBuffers[] = {
+    {GRADC_STATE, 0, 0, 4}, {GRADC_STATE, 4, 0, 4}, {GRADC_ARENA, 0, 0, 4}};
+const GradcBuffer secondBuffers[] = {
+    {GRADC_ARENA, 0, 0, 4}, {GRADC_STATE, 4, 0, 4}, {GRADC_STATE, 8, 0, 4}};
+GradcLaunch programLaunches[2];
+void runTwoLaunches(GradcContext *context) {
+  gradc_launch(context, &programLaunches[0]);
+  gradc_launch(context, &programLaunches[1]);
+}
+
+TEST_P(DeviceConformance, RunsAProgramAsOftenAsAsked) {
+  ASSERT_TRUE(device->allocate({1024, 1024, nullptr, 0}).ok());
+  programLaunches[0] = add(firstBuffers, 1);
+  programLaunches[1] = add(secondBuffers, 1);
+  const GradcProgram program{"two", runTwoLaunches};
+  for (float value : {1.f, 5.f, 9.f, 13.f}) {
+    write(GRADC_STATE, 0, {value, 2});
+    Status status = device->run(program, nullptr);
+    ASSERT_TRUE(status.ok()) << status.message();
+    write(GRADC_STATE, 0, {0, 0}); // comes after the run
+    EXPECT_EQ(read(GRADC_STATE, 8, 1), std::vector<float>{value + 4});
+  }
+}
+
+TEST_P(DeviceConformance, TimesAProgramsLaunches) {
+  ASSERT_TRUE(device->allocate({1024, 1024, nullptr, 0}).ok());
+  programLaunches[0] = add(firstBuffers, 1);
+  programLaunches[1] = add(secondBuffers, 1);
+  const GradcProgram program{"two", runTwoLaunches};
+  for (int repeat = 0; repeat < 3; ++repeat) {
+    std::vector<LaunchTimes> times;
+    auto before = std::chrono::steady_clock::now();
+    Status status =
+        device->run(program, [&](const LaunchRecord &record) { times.push_back(record.times); });
+    ASSERT_TRUE(status.ok()) << status.message();
+    ASSERT_EQ(times.size(), 2u);
+    EXPECT_LE(before, times[0].begin);
+    EXPECT_LE(times[0].begin, times[0].end);
+    EXPECT_LE(times[0].end, times[1].begin);
+    EXPECT_LE(times[1].begin, times[1].end);
+    EXPECT_LE(times[1].end, std::chrono::steady_clock::now());
+    ASSERT_TRUE(device->run(program, nullptr).ok());
+  }
 }
 
 TEST_P(DeviceConformance, MultipliesStridedMatrices) {

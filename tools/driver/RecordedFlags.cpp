@@ -61,7 +61,7 @@ Failure restoreFlags(ModuleOp module, CompileRequest &request) {
                           {"fuse", Phase::fusion, &fuse},
                           {"gemm", Phase::memoryPlan, &request.gemm},
                           {"threads", Phase::memoryPlan, &threads},
-                          {"target", Phase::memoryPlan, &request.target},
+                          {"target", Phase::autodiff, &request.target},
                           {"document-mask", Phase::import, &mask},
                           {"document-separator", Phase::import, &separator}};
   for (RecordedFlag &flag : flags) {

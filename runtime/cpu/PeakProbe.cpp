@@ -1,5 +1,5 @@
 // Forks, measures in the child, and reads the result from a pipe.
-#include "runtime/app/PeakProbe.h"
+#include "runtime/cpu/PeakProbe.h"
 
 #include <cerrno>
 #include <cstring>
@@ -8,9 +8,11 @@
 
 #include <fmt/format.h>
 
+#include "runtime/cpu/Peak.h"
+
 namespace gradc::rt {
 
-Expected<PeakRates> probePeak(int threads) {
+Expected<DevicePeak> probePeak(int threads) {
   auto failure = [](const char *what, int error) {
     return Status::machine(
         fmt::format("cannot measure the machine's peak: {}: {}; raise the limits on processes and "
@@ -45,7 +47,7 @@ Expected<PeakRates> probePeak(int threads) {
   if (got != ssize_t(sizeof(rates)))
     return Status::machine("cannot measure the machine's peak: too little memory or too few "
                            "threads; lower --threads or free memory");
-  return rates;
+  return DevicePeak{rates.isa, rates.flopsPerSecond, rates.bytesPerSecond};
 }
 
 } // namespace gradc::rt
