@@ -9,7 +9,7 @@
 
 #include <cstdint>
 
-inline constexpr int64_t GRADC_ABI_VERSION = 3;
+inline constexpr int64_t GRADC_ABI_VERSION = 4;
 
 extern "C" {
 
@@ -46,6 +46,24 @@ struct GradcGpuKernel {
   int64_t sharedBytes;                 ///< dynamic shared memory a block
   int64_t inputs;                      ///< so many of the first buffers are only read
   const GradcEmulatedKernel *emulated; ///< null but in emulated executables
+};
+
+enum GradcImageKind : int64_t {
+  GRADC_PTX = 0,   ///< text that ends with a zero byte
+  GRADC_CUBIN = 1, ///< an ELF file
+};
+
+/// All kernels of an executable as code for a GPU.
+struct GradcImage {
+  int64_t kind;       ///< a GradcImageKind
+  int64_t capability; ///< the compute capability times ten: 90 of sm_90
+  const void *data;
+  int64_t bytes;
+};
+
+struct GradcImages {
+  int64_t count;
+  const GradcImage *images;
 };
 
 struct GradcLaunch {
@@ -110,6 +128,7 @@ struct GradcExecutable {
   int64_t programCount;
   const GradcProgram *programs;
   const GradcDeviceKind *device; ///< what the programs run on: a symbol of the target's runtime
+  const GradcImages *images;     ///< null but in executables for a GPU
 };
 
 /// Defined by the compiled object file.
