@@ -1,6 +1,7 @@
 // The exec dialect: the planned step.
 #pragma once
 
+#include "ir/Nn.h"
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"

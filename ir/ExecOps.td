@@ -45,6 +45,19 @@ def Exec_MatrixAttr : AttrDef<Exec_Dialect, "Matrix"> {
   let assemblyFormat = "`<` $buffer `,` $element `,` `rows` $row_stride `,` `columns` $column_stride `,` `batch` $batch_stride `>`";
 }
 
+def Exec_EpilogueAttr : AttrDef<Exec_Dialect, "Epilogue"> {
+  let mnemonic = "epilogue";
+  let summary = "What becomes of a product's result as it is written, and where the rest lies";
+  let description = [{
+    `kind` as nn.epilogue_matmul has it; `bias` is read or, where the kind gives a bias gradient,
+    written; `aux` has rows as c has, contiguous columns and c's element type.
+  }];
+  let parameters = (ins "::gradc::nn::Epilogue":$kind,
+                        OptionalParameter<"::gradc::exec::MatrixAttr">:$bias,
+                        OptionalParameter<"::gradc::exec::MatrixAttr">:$aux);
+  let assemblyFormat = "`<` $kind (`bias` $bias^)? (`aux` $aux^)? `>`";
+}
+
 class Exec_Op<string mnemonic, list<Trait> traits = []> : Op<Exec_Dialect, mnemonic, traits>;
 
 def Exec_KernelOp : Exec_Op<"kernel", [Symbol, IsolatedFromAbove, NoTerminator, SingleBlock]> {
@@ -86,11 +99,12 @@ def Exec_GemmOp : Exec_Op<"gemm"> {
                        Exec_MatrixAttr:$b, Exec_MatrixAttr:$c, UnitAttr:$accumulate, UnitAttr:$tf32,
                        OptionalAttr<Exec_BufferAttr>:$scale_a, OptionalAttr<Exec_BufferAttr>:$scale_b,
                        OptionalAttr<Exec_BufferAttr>:$workspace,
-                       DefaultValuedAttr<I64Attr, "0">:$workspace_bytes);
+                       DefaultValuedAttr<I64Attr, "0">:$workspace_bytes,
+                       OptionalAttr<Exec_EpilogueAttr>:$epilogue);
   let assemblyFormat = [{
     `m` $m `n` $n `k` $k `batch` $batch `a` $a `b` $b `c` $c (`accumulate` $accumulate^)?
     (`tf32` $tf32^)? (`scales` $scale_a^ `,` $scale_b)? (`workspace` $workspace^ `bytes` $workspace_bytes)?
-    attr-dict
+    (`epilogue` $epilogue^)? attr-dict
   }];
 }
 

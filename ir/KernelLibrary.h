@@ -14,6 +14,13 @@ struct KernelGeometry {
   int64_t workspaceBytes = 0;
 };
 
+/// How a target's products read fp8 numbers.
+enum class Float8Operands {
+  inPlace,    ///< however they lie
+  alongDepth, ///< side by side along the inner dimension: lhs as it is, rhs transposed
+  none,       ///< not at all: the product is of the narrow type that the numbers stand for
+};
+
 class KernelLibrary {
 public:
   virtual ~KernelLibrary() = default;
@@ -27,8 +34,19 @@ public:
   /// Whether this matrix product is a kernel of this target; else the runtime's library makes it.
   virtual bool emitsProduct(mlir::Operation *product) const = 0;
 
-  /// Bytes in which the library repacks operands of an m x k times k x n product; 0 for none.
+  /// Bytes that the library works in for an m x k times k x n product; 0 for none.
   virtual int64_t gemmWorkspaceBytes(int64_t m, int64_t n, int64_t k) const = 0;
+
+  /// Whether the library makes this product with its epilogue (ProductOpInterface).
+  virtual bool takesEpilogue(mlir::Operation * /*product*/) const { return false; }
+
+  /// The element type in which the library adds a bias to this product; null where it adds none.
+  virtual mlir::Type biasType(mlir::Operation * /*product*/) const { return {}; }
+
+  /// How this product, once its operands are fp8 numbers, would read them.
+  virtual Float8Operands float8Operands(mlir::Operation * /*product*/) const {
+    return Float8Operands::inPlace;
+  }
 };
 
 } // namespace gradc

@@ -26,6 +26,9 @@ enum class PrecisionClass { low, full, follow };
 /// The part an op plays when kernels are formed; see FusionOpInterface.
 enum class FusionRole { row, library, kernel, view, constant };
 
+/// What a row op does that a product can do as it writes its result; see EpilogueOpInterface.
+enum class EpilogueStep { addBias, gelu, geluGradient, columnPartials, foldPartials };
+
 /// Values from `low` to `high`, which integers exclude.
 struct Interval {
   double low, high;
@@ -83,6 +86,14 @@ Float8Range rangeOf(mlir::Type format);
 mlir::Value rowAmax(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value value);
 /// The largest of some magnitudes, a scalar: `amax` itself where it is one.
 mlir::Value largestOf(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value amax);
+
+/// What the epilogue reads and writes besides operands and result.
+bool addsBias(Epilogue epilogue);
+bool hasGelu(Epilogue epilogue);    ///< the tanh form, of the result
+bool readsAux(Epilogue epilogue);   ///< multiplies by the GELU's slope there
+bool writesAux(Epilogue epilogue);  ///< what the GELU is of
+bool sumsResult(Epilogue epilogue); ///< over its rows: a bias gradient
+bool givesBiasGradient(Epilogue epilogue);
 
 /// Whether the value is an argument of a function that is a parameter of the model.
 bool isParameter(mlir::Value value);

@@ -36,6 +36,20 @@ def Nn_ActivationKind : I32EnumAttr<"ActivationKind", "activation functions", [
 }
 def Nn_ActivationKindAttr : EnumAttr<Nn_Dialect, Nn_ActivationKind, "activation_kind">;
 
+// Numbered as GradcEpilogue (runtime/Abi.h).
+def Nn_Epilogue : I32EnumAttr<"Epilogue", "what becomes of a product as it is written", [
+  I32EnumAttrCase<"None", 0, "none">, I32EnumAttrCase<"Bias", 1, "bias">,
+  I32EnumAttrCase<"Gelu", 2, "gelu">, I32EnumAttrCase<"GeluAux", 3, "gelu_aux">,
+  I32EnumAttrCase<"GeluBias", 4, "gelu_bias">, I32EnumAttrCase<"GeluAuxBias", 5, "gelu_aux_bias">,
+  I32EnumAttrCase<"GeluGradient", 6, "gelu_gradient">,
+  I32EnumAttrCase<"GeluGradientBiasGradient", 7, "gelu_gradient_bias_gradient">,
+  I32EnumAttrCase<"BiasGradientLhs", 8, "bias_gradient_lhs">,
+  I32EnumAttrCase<"BiasGradientRhs", 9, "bias_gradient_rhs">]> {
+  let cppNamespace = "::gradc::nn";
+  let genSpecializedAttr = 0;
+}
+def Nn_EpilogueAttr : EnumAttr<Nn_Dialect, Nn_Epilogue, "epilogue">;
+
 // Shapes are known and not empty.
 class Nn_TensorOf<list<Type> elements>
     : RankedTensorOf<elements, [HasStaticShapePred,
@@ -71,5 +85,6 @@ defvar Differentiable = DeclareOpInterfaceMethods<DifferentiableOpInterface>;
 defvar Ranged = DeclareOpInterfaceMethods<OperandRangeOpInterface>;
 defvar Precision = PrecisionOpInterface;
 defvar StaysFull = DeclareOpInterfaceMethods<PrecisionOpInterface, ["getPrecisionClass"]>;
+defvar EpilogueStep = DeclareOpInterfaceMethods<EpilogueOpInterface>;
 defvar RunsLow = DeclareOpInterfaceMethods<PrecisionOpInterface, ["getPrecisionClass"]>;
 #endif

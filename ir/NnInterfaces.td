@@ -139,6 +139,46 @@ def FusionOpInterface : OpInterface<"FusionOpInterface"> {
   ];
 }
 
+def EpilogueOpInterface : OpInterface<"EpilogueOpInterface"> {
+  let cppNamespace = "::gradc::nn";
+  let description = [{
+    The op does to a matrix, its first operand, what a library's product can do to its result while
+    it writes it. Passes put the steps together and ask the target (KernelLibrary::takesEpilogue).
+  }];
+  let methods = [
+    InterfaceMethod<"What it does; none with these operands or attributes.",
+      "::std::optional<::gradc::nn::EpilogueStep>", "getEpilogueStep", (ins)>,
+  ];
+}
+
+def ProductOpInterface : OpInterface<"ProductOpInterface"> {
+  let cppNamespace = "::gradc::nn";
+  let description = [{
+    A matrix product: `op(lhs) · op(rhs) [+ accumulator]`, op being the transpose where asked for,
+    and its epilogue. The result is the op's first.
+  }];
+  let methods = [
+    InterfaceMethod<"", "::mlir::Value", "getLhs", (ins)>,
+    InterfaceMethod<"", "::mlir::Value", "getRhs", (ins)>,
+    InterfaceMethod<"Null where there is none.", "::mlir::Value", "getAccumulator", (ins)>,
+    InterfaceMethod<"Of fp8 operands; else null.", "::mlir::Value", "getLhsScale", (ins)>,
+    InterfaceMethod<"Of fp8 operands; else null.", "::mlir::Value", "getRhsScale", (ins)>,
+    InterfaceMethod<"", "bool", "getTransposeLhs", (ins)>,
+    InterfaceMethod<"", "bool", "getTransposeRhs", (ins)>,
+    InterfaceMethod<"Whether operands are rounded to 10 bits of mantissa.", "bool", "getTf32", (ins)>,
+    InterfaceMethod<"What becomes of the result.", "::gradc::nn::Epilogue", "getEpilogue", (ins), [{}],
+      [{ return ::gradc::nn::Epilogue::None; }]>,
+    InterfaceMethod<"What the epilogue adds; null where it adds nothing.", "::mlir::Value", "getBias",
+      (ins), [{}], [{ return {}; }]>,
+    InterfaceMethod<"What the epilogue reads besides; null where it reads nothing.", "::mlir::Value",
+      "getAux", (ins), [{}], [{ return {}; }]>,
+    InterfaceMethod<"What the epilogue gives besides the result: aux or a bias gradient; null where it "
+                    "gives nothing.", "::mlir::Value", "getExtra", (ins), [{}], [{ return {}; }]>,
+    InterfaceMethod<"Makes lhs (0) or rhs (1) be read from `copy`, its transpose.", "void",
+      "readTransposed", (ins "unsigned":$operand, "::mlir::Value":$copy)>,
+  ];
+}
+
 def StochasticOpInterface : OpInterface<"StochasticOpInterface"> {
   let cppNamespace = "::gradc::nn";
   let description = [{

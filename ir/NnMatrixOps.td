@@ -6,7 +6,8 @@ include "ir/NnBase.td"
 defvar ModelCost = DeclareOpInterfaceMethods<CostOpInterface, ["getFlops", "isModelFlops"]>;
 defvar StridedFusion = DeclareOpInterfaceMethods<FusionOpInterface, ["takesRowStride"]>;
 
-def Nn_MatmulOp : Nn_ComputeOp<"matmul", [Differentiable, ModelCost, AttrSizedOperandSegments,
+def Nn_MatmulOp : Nn_ComputeOp<"matmul", [Differentiable, ModelCost, ProductOpInterface,
+    AttrSizedOperandSegments,
     DeclareOpInterfaceMethods<PrecisionOpInterface,
         ["getPrecisionClass", "roundInputs", "mayGiveFull", "takesFloat8", "readQuantized"]>,
     DeclareOpInterfaceMethods<FusionOpInterface,
@@ -47,8 +48,52 @@ def Nn_MatmulOp : Nn_ComputeOp<"matmul", [Differentiable, ModelCost, AttrSizedOp
                                  "bool":$transposeRhs, CArg<"bool", "false">:$tf32)>];
   let hasVerifier = 1;
   let hasCanonicalizer = 1;
+  let extraClassDeclaration = "void readTransposed(unsigned operand, ::mlir::Value copy);";
 }
 
+def Nn_EpilogueMatmulOp : Nn_ComputeOp<"epilogue_matmul", [ModelCost, ProductOpInterface,
+    AttrSizedOperandSegments,
+    DeclareOpInterfaceMethods<FusionOpInterface,
+        ["getFusionRole", "getInPlaceOperand", "takesRowStride", "getAccumulatorOperand"]>]> {
+  let summary = "A matrix product, and what becomes of its result as a library writes it";
+  let description = [{
+    nn.matmul of matrices, with an epilogue. With x what nn.matmul gives, in f32, rounded to the
+    result's type only behind the epilogue:
+
+    | epilogue | result | extra |
+    |---|---|---|
+    | `bias` | x + bias, of an element a column | |
+    | `gelu`, `gelu_bias` | GELU (tanh form) of x, or of x + bias | |
+    | `gelu_aux`, `gelu_aux_bias` | the same | what the GELU is of, in the result's type |
+    | `gelu_gradient` | x · GELU'(aux) | |
+    | `gelu_gradient_bias_gradient` | the same | its sums over rows |
+    | `bias_gradient_lhs`, `bias_gradient_rhs` | x | that operand's sums over the inner dimension |
+
+    Only the product-epilogues and bias-gradients passes make it, for targets whose library takes
+    such products.
+
+    ```mlir
+    %h, %a = nn.epilogue_matmul %x, %w epilogue gelu_aux_bias bias(%b : tensor<96xbf16>)
+        : tensor<8x64xbf16>, tensor<64x96xbf16> -> tensor<8x96xbf16>, tensor<8x96xbf16>
+    %dw, %db = nn.epilogue_matmul %x, %dy transpose_lhs epilogue bias_gradient_rhs
+        : tensor<8x64xbf16>, tensor<8x96xbf16> -> tensor<64x96xf32>, tensor<96xf32>
+    ```
+  }];
+  let arguments = (ins AnyTypeOf<[Nn_Float, Nn_Float8]>:$lhs, AnyTypeOf<[Nn_Float, Nn_Float8]>:$rhs,
+                       Optional<Nn_Float>:$accumulator, Optional<Nn_Scalar>:$lhs_scale,
+                       Optional<Nn_Scalar>:$rhs_scale, Optional<Nn_Float>:$bias, Optional<Nn_Float>:$aux,
+                       UnitAttr:$transpose_lhs, UnitAttr:$transpose_rhs, UnitAttr:$tf32,
+                       Nn_EpilogueAttr:$epilogue);
+  let results = (outs Nn_Float:$result, Optional<Nn_Float>:$extra);
+  let assemblyFormat = [{
+    $lhs `,` $rhs (`transpose_lhs` $transpose_lhs^)? (`transpose_rhs` $transpose_rhs^)?
+    (`tf32` $tf32^)? (`scales` $lhs_scale^ `,` $rhs_scale)? (`acc` $accumulator^ `:` type($accumulator) )?
+    `epilogue` $epilogue (`bias` `(` $bias^ `:` type($bias) `)`)? (`aux` `(` $aux^ `:` type($aux) `)`)?
+    attr-dict `:` type($lhs) `,` type($rhs) `->` type($result) (`,` type($extra)^)?
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = "void readTransposed(unsigned operand, ::mlir::Value copy);";
+}
 
 def Nn_AttentionOp : Nn_KernelOp<"attention", [Differentiable, RunsLow, ModelCost, StridedFusion, Ranged,
     AttrSizedOperandSegments, DeclareOpInterfaceMethods<StochasticOpInterface>]> {

@@ -19,7 +19,7 @@ class Nn_BinaryOp<string mnemonic, string formula, list<Trait> traits = []>
   let results = (outs Nn_Float:$result);
   let assemblyFormat = "$lhs `,` $rhs attr-dict `:` type($lhs) `,` type($rhs)";
 }
-def Nn_AddOp : Nn_BinaryOp<"add", "lhs + rhs"> { let hasFolder = 1; }
+def Nn_AddOp : Nn_BinaryOp<"add", "lhs + rhs", [EpilogueStep]> { let hasFolder = 1; }
 def Nn_SubOp : Nn_BinaryOp<"sub", "lhs - rhs">;
 def Nn_MulOp : Nn_BinaryOp<"mul", "lhs * rhs"> { let hasFolder = 1; }
 def Nn_DivOp : Nn_BinaryOp<"div", "lhs / rhs", [Ranged]>;
@@ -44,7 +44,7 @@ def Nn_ScaleOp : Nn_UnaryOp<"scale", "factor * input"> {
   let hasFolder = 1;
 }
 
-def Nn_ActivationOp : Nn_UnaryOp<"activation", "f(input), f an activation function"> {
+def Nn_ActivationOp : Nn_UnaryOp<"activation", "f(input), f an activation function", [EpilogueStep]> {
   let description = [{
     `gelu` is x·Φ(x) with the exact error function; `gelu_tanh` its tanh form
     0.5·x·(1 + tanh(√(2/π)·(x + 0.044715·x³))); `silu` is x·σ(x).
@@ -57,7 +57,8 @@ def Nn_ActivationOp : Nn_UnaryOp<"activation", "f(input), f an activation functi
   let assemblyFormat = "$kind $input attr-dict `:` type($input)";
 }
 
-def Nn_ActivationGradOp : Nn_RowOp<"activation_grad", [Row, Precision, SameOperandsAndResultType]> {
+def Nn_ActivationGradOp : Nn_RowOp<"activation_grad",
+    [Row, Precision, EpilogueStep, SameOperandsAndResultType]> {
   let summary = "Gradient of an activation function";
   let description = "`result = gradient * f'(input)`.";
   let arguments = (ins Nn_Float:$gradient, Nn_Float:$input, Nn_ActivationKindAttr:$kind);

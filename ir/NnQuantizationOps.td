@@ -57,6 +57,21 @@ def Nn_QuantizeOp : Nn_RowOp<"quantize", [Row, LowCopyPart, Ranged]> {
   let hasVerifier = 1;
 }
 
+def Nn_TransposedCopyOp : Nn_KernelOp<"transposed_copy", [Fusion, CostOpInterface, LowCopyPart]> {
+  let summary = "The transpose of fp8 numbers, in memory of its own";
+  let description = [{
+    For products that read fp8 along the inner dimension alone (quantize-products).
+
+    ```mlir
+    %t = nn.transposed_copy %q : tensor<8x64xf8E4M3FN> to tensor<64x8xf8E4M3FN>
+    ```
+  }];
+  let arguments = (ins Nn_Float8:$input);
+  let results = (outs Nn_Float8:$result);
+  let assemblyFormat = "$input attr-dict `:` type($input) `to` type($result)";
+  let hasVerifier = 1;
+}
+
 def Nn_FakeQuantizeOp : Nn_RowOp<"fake_quantize", [Row, Differentiable, Ranged, AttrSizedOperandSegments]> {
   let summary = "A tensor's values as an fp8 format with a scale has them";
   let description = [{

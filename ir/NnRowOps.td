@@ -129,7 +129,7 @@ def Nn_RowSumOp : Nn_RowOp<"row_sum", [RowWithSpace, Differentiable, StaysFull]>
   let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
 }
 
-def Nn_ColumnPartialsOp : Nn_RowOp<"column_partials", [RowWithSpace, StaysFull]> {
+def Nn_ColumnPartialsOp : Nn_RowOp<"column_partials", [RowWithSpace, StaysFull, EpilogueStep]> {
   let summary = "Sums of the columns over each chunk of rows";
   let description = [{
     The first half of a sum over rows: row r goes to entry r / 64 of the result. `nn.fold_rows` adds
@@ -155,7 +155,7 @@ def Nn_CountValidOp : Nn_RowOp<"count_valid", [RowWithSpace, Ranged]> {
   let assemblyFormat = "$targets attr-dict `:` type($targets)";
 }
 
-def Nn_FoldRowsOp : Nn_KernelOp<"fold_rows", [Fusion, Cost, StaysFull, Differentiable]> {
+def Nn_FoldRowsOp : Nn_KernelOp<"fold_rows", [Fusion, Cost, StaysFull, Differentiable, EpilogueStep]> {
   let summary = "Sum over rows, in row order";
   let arguments = (ins Nn_TensorOf<[F32]>:$input);
   let results = (outs Nn_TensorOf<[F32]>:$result);

@@ -12,7 +12,11 @@ namespace gradc {
 #define GEN_PASS_DECL
 #include "passes/Passes.h.inc"
 
-/// The memory plan for the kernels of `library`, which must outlive the pass.
+// Passes that ask for the kernels of `library`, which must outlive them.
+std::unique_ptr<mlir::Pass> createQuantizeProductsPass(const KernelLibrary &library);
+std::unique_ptr<mlir::Pass> createNarrowBiasesPass(const KernelLibrary &library);
+std::unique_ptr<mlir::Pass> createBiasGradientsPass(const KernelLibrary &library);
+std::unique_ptr<mlir::Pass> createProductEpiloguesPass(const KernelLibrary &library);
 std::unique_ptr<mlir::Pass> createMemoryPlanPass(const KernelLibrary &library);
 
 /// Makes every pass known to gradc-opt's command line.

@@ -30,11 +30,15 @@ def PrecisionPass : Pass<"precision", "::mlir::ModuleOp"> {
 }
 
 def QuantizeProductsPass : Pass<"quantize-products", "::mlir::ModuleOp"> {
+  let constructor = "nullptr"; // made by createQuantizeProductsPass with a target's kernels
   let summary = "Products of fake-quantized operands read the fp8 numbers themselves";
   let description = [{
     A product of two values that nn.fake_quantize gives reads what nn.quantize gives instead, and
     the scales: no bit changes, as bf16 and f32 hold these values exactly. A value is quantized once
-    for all its products. Also removes nn.quantize_gradient, which only autodiff looks at.
+    for all its products. Where the target's library reads fp8 along the inner dimension alone
+    (KernelLibrary::float8Operands), an operand that lies otherwise is read from a transposed copy,
+    made once for all products; a product that it cannot make of fp8 at all stays as it is. Also
+    removes nn.quantize_gradient, which only autodiff looks at.
 
     ```mlir
     %x0 = nn.fake_quantize %x by %sx in f8E4M3FN : tensor<8x64xbf16> to tensor<8x64xbf16>
@@ -45,6 +49,61 @@ def QuantizeProductsPass : Pass<"quantize-products", "::mlir::ModuleOp"> {
     %w1 = nn.quantize %w by %sw : tensor<64x96xf32> to tensor<64x96xf8E4M3FN>
     %y = nn.matmul %x1, %w1 scales %sx, %sw
         : tensor<8x64xf8E4M3FN>, tensor<64x96xf8E4M3FN> -> tensor<8x96xbf16>
+    ```
+  }];
+  let dependentDialects = ["::gradc::nn::NnDialect"];
+}
+
+def NarrowBiasesPass : Pass<"narrow-biases", "::mlir::ModuleOp"> {
+  let constructor = "nullptr"; // made by createNarrowBiasesPass with a target's kernels
+  let summary = "Gives biases of products the type in which the target's library adds them";
+  let description = [{
+    A library that adds a bias as it writes a narrow result reads it in that type. The cast of a
+    parameter becomes a low copy (training-step), so that it costs a step nothing. Runs behind
+    autodiff: gradients of biases stay f32.
+
+    ```mlir
+    %1 = nn.add %0, %b : tensor<8x96xbf16>, tensor<96xf32>
+    // becomes, with %0 a product
+    %b0 = nn.cast %b : tensor<96xf32> to tensor<96xbf16>
+    %1 = nn.add %0, %b0 : tensor<8x96xbf16>, tensor<96xbf16>
+    ```
+  }];
+  let dependentDialects = ["::gradc::nn::NnDialect"];
+}
+
+def BiasGradientsPass : Pass<"bias-gradients", "::mlir::func::FuncOp"> {
+  let constructor = "nullptr"; // made by createBiasGradientsPass with a target's kernels
+  let summary = "Lets products that make a weight's gradient sum up the bias's";
+  let description = [{
+    A sum over the rows of a matrix that a product multiplies along those rows, where the target's
+    library makes such sums (KernelLibrary::takesEpilogue). Runs before fusion, so that the sums
+    leave the clusters that they would have joined.
+
+    ```mlir
+    %p = nn.column_partials %dy : tensor<8x96xbf16> -> tensor<1x96xf32>
+    %db = nn.fold_rows %p : tensor<1x96xf32> -> tensor<96xf32>
+    %dw = nn.matmul %x, %dy transpose_lhs : tensor<8x64xbf16>, tensor<8x96xbf16> -> tensor<64x96xf32>
+    // becomes
+    %dw, %db = nn.epilogue_matmul %x, %dy transpose_lhs epilogue bias_gradient_rhs : …
+    ```
+  }];
+  let dependentDialects = ["::gradc::nn::NnDialect"];
+}
+
+def ProductEpiloguesPass : Pass<"product-epilogues", "::mlir::func::FuncOp"> {
+  let constructor = "nullptr"; // made by createProductEpiloguesPass with a target's kernels
+  let summary = "Makes clusters that a library's products can do part of the products";
+  let description = [{
+    A cluster that is nothing but steps of an epilogue (EpilogueOpInterface: a bias, a GELU, a GELU's
+    gradient) of one product which it alone reads, where the target's library takes the product with
+    it (KernelLibrary::takesEpilogue). Others stay kernels of their own.
+
+    ```mlir
+    %0 = nn.matmul %x, %w : tensor<8x64xbf16>, tensor<64x96xbf16> -> tensor<8x96xbf16>
+    %1:2 = nn.fused(%0, %b : …) -> (…) { … nn.add … nn.activation gelu_tanh … }
+    // becomes
+    %h, %a = nn.epilogue_matmul %x, %w epilogue gelu_aux_bias bias(%b : tensor<96xbf16>) : …
     ```
   }];
   let dependentDialects = ["::gradc::nn::NnDialect"];

@@ -47,7 +47,8 @@ void gradc::buildPhase(Phase phase, mlir::OpPassManager &passes, const Options &
   case Phase::autodiff:
     passes.addNestedPass<FuncOp>(createJoinLossPass());
     passes.addPass(createAutodiffPass());
-    passes.addPass(createQuantizeProductsPass());
+    passes.addPass(createQuantizeProductsPass(library));
+    passes.addPass(createNarrowBiasesPass(library));
     passes.addPass(mlir::createCanonicalizerPass());
     break;
   case Phase::recompute: {
@@ -77,7 +78,9 @@ void gradc::buildPhase(Phase phase, mlir::OpPassManager &passes, const Options &
   case Phase::fusion: {
     FusionPassOptions fusion;
     fusion.enable = options.fuse;
+    passes.addNestedPass<FuncOp>(createBiasGradientsPass(library));
     passes.addNestedPass<FuncOp>(createFusionPass(fusion));
+    passes.addNestedPass<FuncOp>(createProductEpiloguesPass(library));
     passes.addPass(mlir::createCSEPass());
     break;
   }

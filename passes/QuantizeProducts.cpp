@@ -13,6 +13,12 @@ using namespace gradc::nn;
 namespace {
 
 class QuantizeProductsPass : public gradc::impl::QuantizeProductsPassBase<QuantizeProductsPass> {
+public:
+  explicit QuantizeProductsPass(const KernelLibrary &library) : library(library) {}
+  QuantizeProductsPass(const QuantizeProductsPass &other)
+      : QuantizeProductsPassBase(other), library(other.library) {}
+
+private:
   void runOnOperation() override {
     getOperation().walk([](QuantizeGradientOp op) {
       op.replaceAllUsesWith(op.getInput());
@@ -29,6 +35,9 @@ class QuantizeProductsPass : public gradc::impl::QuantizeProductsPassBase<Quanti
   }
 
   void readNumbers(PrecisionOpInterface product) {
+    Float8Operands layout = library.float8Operands(product);
+    if (layout == Float8Operands::none)
+      return;
     SmallVector<Value> values, scales;
     for (Value operand : product->getOperands()) {
       auto fake = operand.getDefiningOp<FakeQuantizeOp>();
@@ -38,6 +47,15 @@ class QuantizeProductsPass : public gradc::impl::QuantizeProductsPassBase<Quanti
       scales.push_back(fake.getScale());
     }
     product.readQuantized(values, scales);
+    if (layout == Float8Operands::alongDepth)
+      readAlongDepth(cast<ProductOpInterface>(product.getOperation()));
+  }
+
+  void readAlongDepth(ProductOpInterface product) {
+    if (product.getTransposeLhs())
+      product.readTransposed(0, transposed(product.getLhs()));
+    if (!product.getTransposeRhs())
+      product.readTransposed(1, transposed(product.getRhs()));
   }
 
   Value quantized(FakeQuantizeOp fake) {
@@ -50,7 +68,27 @@ class QuantizeProductsPass : public gradc::impl::QuantizeProductsPassBase<Quanti
     return numbers;
   }
 
+  /// Stands right behind the numbers, where every product of them can read it.
+  Value transposed(Value numbers) {
+    Value &copy = transposedOf[numbers];
+    if (!copy) {
+      OpBuilder builder(numbers.getContext());
+      builder.setInsertionPointAfterValue(numbers);
+      auto type = cast<RankedTensorType>(numbers.getType());
+      ArrayRef<int64_t> shape = type.getShape();
+      copy = TransposedCopyOp::create(builder, numbers.getLoc(), type.clone({shape[1], shape[0]}),
+                                      numbers);
+    }
+    return copy;
+  }
+
+  const KernelLibrary &library;
   DenseMap<Operation *, Value> numbersOf;
+  DenseMap<Value, Value> transposedOf;
 };
 
 } // namespace
+
+std::unique_ptr<Pass> gradc::createQuantizeProductsPass(const KernelLibrary &library) {
+  return std::make_unique<QuantizeProductsPass>(library);
+}

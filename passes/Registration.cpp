@@ -1,11 +1,10 @@
-// Makes every pass known to gradc-opt. All but the memory plan register themselves.
+// Makes every pass known to gradc-opt. Those that ask no target register themselves.
 #include "passes/Passes.h"
 
 namespace gradc {
 #define GEN_PASS_REGISTRATION_PRECISIONPASS
 #define GEN_PASS_REGISTRATION_JOINLOSSPASS
 #define GEN_PASS_REGISTRATION_AUTODIFFPASS
-#define GEN_PASS_REGISTRATION_QUANTIZEPRODUCTSPASS
 #define GEN_PASS_REGISTRATION_RECOMPUTEPASS
 #define GEN_PASS_REGISTRATION_TRAININGSTEPPASS
 #define GEN_PASS_REGISTRATION_ABSORBSUMSPASS
@@ -19,12 +18,13 @@ void gradc::registerPasses(const KernelLibrary &library) {
   registerPrecisionPass();
   registerJoinLossPass();
   registerAutodiffPass();
-  registerQuantizeProductsPass();
   registerRecomputePass();
   registerTrainingStepPass();
   registerAbsorbSumsPass();
   registerChunkLossPass();
   registerFusionPass();
   registerSchedulePass();
-  mlir::registerPass([&library] { return createMemoryPlanPass(library); });
+  for (auto create : {createQuantizeProductsPass, createNarrowBiasesPass, createBiasGradientsPass,
+                      createProductEpiloguesPass, createMemoryPlanPass})
+    mlir::registerPass([&library, create] { return create(library); });
 }

@@ -97,6 +97,22 @@ struct GradcMatrix {
   int64_t type; ///< a GradcType
 };
 
+/// What becomes of a product on its way to C, in f32, as a GPU's library does it. x is the product,
+/// with beta C; the bias has an element a column of C; aux is a matrix as large as C, of its type.
+/// The GELU is its tanh form.
+enum GradcEpilogue : int64_t {
+  GRADC_NO_EPILOGUE = 0,         ///< x
+  GRADC_BIAS = 1,                ///< x + bias
+  GRADC_GELU = 2,                ///< gelu(x)
+  GRADC_GELU_AUX = 3,            ///< gelu(x), and x is written to aux
+  GRADC_GELU_BIAS = 4,           ///< gelu(x + bias)
+  GRADC_GELU_AUX_BIAS = 5,       ///< gelu(x + bias), and x + bias is written to aux
+  GRADC_DGELU = 6,               ///< x * gelu'(aux)
+  GRADC_DGELU_BIAS_GRADIENT = 7, ///< the same, and its sums over rows are written to the bias
+  GRADC_BIAS_GRADIENT_A = 8,     ///< x, and A's sums over k, an element a row of C, to the bias
+  GRADC_BIAS_GRADIENT_B = 9,     ///< x, and B's sums over k, an element a column of C, to the bias
+};
+
 /// C[i,j] = A[i] B[j] + beta C for every (i, j) of the two batch dimensions; A is m x k, B k x n.
 /// Sums are in f32. One of a matrix's two strides is 1.
 struct GradcGemm {
@@ -105,11 +121,16 @@ struct GradcGemm {
   int64_t batch[2]; ///< 1 where there is no batch dimension
   GradcMatrix a, b, c;
   int64_t accumulate;     ///< 1: beta is 1; 0: C is only written
-  GradcBuffer workspace;  ///< for operands repacked into the library's layout
-  int64_t workspaceBytes; ///< 0: do not repack
+  GradcBuffer workspace;  ///< the library's own: operands repacked, parts of sums
+  int64_t workspaceBytes; ///< 0: it gets none
   int64_t tf32;           ///< 1: A and B, of f32, are rounded to 10 bits of mantissa
   int64_t scaled;         ///< 1: A and B are multiplied by the f32 numbers at scaleA and scaleB
   GradcBuffer scaleA, scaleB;
+  int64_t epilogue; ///< a GradcEpilogue; of products without batches only
+  GradcBuffer bias;
+  int64_t biasType; ///< a GradcType
+  GradcBuffer aux;
+  int64_t auxStride; ///< elements from row to row
 };
 
 struct GradcProgram {

@@ -1,5 +1,4 @@
 // gradc-opt: reads a module, runs passes one at a time, prints the module.
-#include "codegen/cpu/KernelFamilies.h"
 #include "ir/Exec.h"
 #include "ir/Nn.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -7,6 +6,7 @@
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "mlir/Transforms/Passes.h"
 #include "passes/Passes.h"
+#include "tools/driver/Target.h"
 #include "tools/driver/VerifyValues.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/InitLLVM.h"
@@ -27,15 +27,33 @@ static MlirOptMainConfig verifyingConfig(std::shared_ptr<std::atomic<bool>> fail
   return config;
 }
 
+/// --target=NAME, read before all options are: what passes ask is there when they are made known.
+static std::string targetNamed(llvm::ArrayRef<char *> arguments) {
+  llvm::StringRef name = "cpu";
+  for (llvm::StringRef argument : arguments)
+    if (argument.consume_front("--target="))
+      name = argument;
+  return name.str();
+}
+
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
+  llvm::cl::opt<std::string> target(
+      "target", llvm::cl::desc("Whose kernels passes ask for: cpu (the default) or cuda:ARCH"),
+      llvm::cl::value_desc("name"));
   llvm::cl::opt<bool> verifyValues(
       "verify-values",
       llvm::cl::desc("Interpret every function before and after each pass and compare"));
   DialectRegistry registry;
   registry.insert<func::FuncDialect, gradc::nn::NnDialect, gradc::exec::ExecDialect>();
-  gradc::codegen::CpuKernelLibrary kernels(gradc::codegen::CpuTarget::host());
-  gradc::registerPasses(kernels);
+  gradc::CompileRequest request;
+  request.target = targetNamed(llvm::ArrayRef(argv, argc));
+  auto backend = gradc::makeBackend(request, /*times=*/nullptr);
+  if (!backend) {
+    llvm::errs() << llvm::toString(backend.takeError()) << "\n";
+    return EXIT_FAILURE;
+  }
+  gradc::registerPasses((*backend)->kernels());
   registerTransformsPasses();
   auto [input, output] =
       registerAndParseCLIOptions(argc, argv, "gradc's optimizer driver\n", registry);

@@ -12,7 +12,7 @@ class GpuBackend final : public Backend {
 public:
   /// `machine` is what emulated kernels run on.
   GpuBackend(GpuTarget target, CpuTarget machine, bool emulates)
-      : target(target), machine(std::move(machine)), emulates(emulates) {}
+      : target(target), machine(std::move(machine)), emulates(emulates), library(target) {}
 
   const KernelLibrary &kernels() const override { return library; }
   DeviceRuntime runtime() const override;

@@ -4,10 +4,12 @@
 #include "codegen/gpu/Attention.h"
 #include "codegen/gpu/Documents.h"
 #include "codegen/gpu/Embedding.h"
+#include "codegen/gpu/LibraryProducts.h"
 #include "codegen/gpu/Ptx.h"
 #include "codegen/gpu/Rope.h"
 #include "codegen/gpu/RowProgram.h"
 #include "codegen/gpu/Sums.h"
+#include "codegen/gpu/TransposedCopy.h"
 #include "ir/Cluster.h"
 
 using namespace mlir;
@@ -95,6 +97,21 @@ void emitEmbeddingGradOp(nn::EmbeddingGradOp op, Emission &to) {
   emitEmbeddingGradient(to.module, to.name, specOf(op), to.target);
 }
 
+KernelGeometry transposedCopyGeometry(nn::TransposedCopyOp op, ArrayRef<int64_t>) {
+  int64_t rows = rowsOf(op.getInput()), columns = columnsOf(op.getInput());
+  return {rows, transposedCopyBlocks(rows, columns)};
+}
+void emitTransposedCopyOp(nn::TransposedCopyOp op, Emission &to) {
+  emitTransposedCopy(to.module, to.name, rowsOf(op.getInput()), columnsOf(op.getInput()),
+                     to.target);
+}
+
+std::string transposedCopyLimits(Operation *op, ArrayRef<int64_t>) {
+  auto input = cast<nn::TransposedCopyOp>(op).getInput();
+  bool fits = rowsOf(input) % transposedBytes == 0 && columnsOf(input) % transposedBytes == 0;
+  return fits ? "" : "expected rows and columns that are multiples of 16";
+}
+
 struct KernelFamily {
   llvm::StringRef opName;
   KernelGeometry (*geometry)(Operation *op, ArrayRef<int64_t> strides);
@@ -124,6 +141,8 @@ llvm::FailureOr<const KernelFamily *> findFamily(Operation *op, ArrayRef<int64_t
       family<nn::RopeOp, ropeGeometry, emitRopeOp>(),
       family<nn::DocumentsOp, documentsGeometry, emitDocumentsOp>(),
       family<nn::EmbeddingOp, embeddingGeometry, emitEmbeddingOp>(),
+      family<nn::TransposedCopyOp, transposedCopyGeometry, emitTransposedCopyOp>(
+          transposedCopyLimits),
       family<nn::EmbeddingGradOp, embeddingGradGeometry, emitEmbeddingGradOp>(),
   };
   const KernelFamily *found = llvm::find_if(families, [&](const KernelFamily &candidate) {
@@ -144,6 +163,19 @@ llvm::FailureOr<KernelGeometry> GpuKernels::geometry(Operation *op,
   if (failed(family))
     return failure();
   return (*family)->geometry(op, rowStrides);
+}
+
+int64_t GpuKernels::gemmWorkspaceBytes(int64_t, int64_t, int64_t) const {
+  return libraryWorkspaceBytes(target);
+}
+bool GpuKernels::takesEpilogue(Operation *product) const {
+  return libraryTakesEpilogue(cast<nn::ProductOpInterface>(product));
+}
+Type GpuKernels::biasType(Operation *product) const {
+  return libraryBiasType(cast<nn::ProductOpInterface>(product));
+}
+Float8Operands GpuKernels::float8Operands(Operation *product) const {
+  return libraryFloat8Operands(cast<nn::ProductOpInterface>(product), target);
 }
 
 llvm::FailureOr<OwningOpRef<ModuleOp>> emitKernels(ModuleOp module, const GpuTarget &target) {

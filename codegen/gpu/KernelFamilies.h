@@ -10,11 +10,19 @@ namespace gradc::codegen::gpu {
 
 class GpuKernels final : public KernelLibrary {
 public:
+  explicit GpuKernels(GpuTarget target) : target(target) {}
+
   /// A task is a block of threads.
   llvm::FailureOr<KernelGeometry> geometry(mlir::Operation *op,
                                            llvm::ArrayRef<int64_t> rowStrides) const override;
   bool emitsProduct(mlir::Operation *) const override { return false; }
-  int64_t gemmWorkspaceBytes(int64_t, int64_t, int64_t) const override { return 0; }
+  int64_t gemmWorkspaceBytes(int64_t, int64_t, int64_t) const override;
+  bool takesEpilogue(mlir::Operation *product) const override;
+  mlir::Type biasType(mlir::Operation *product) const override;
+  Float8Operands float8Operands(mlir::Operation *product) const override;
+
+private:
+  GpuTarget target;
 };
 
 /// Emits every exec.kernel of `module` into a new module of entry points with the kernels' names;

@@ -12,6 +12,19 @@ using namespace mlir;
 namespace gradc::codegen {
 namespace {
 
+// The kinds of nn::Epilogue are numbered as the ABI's.
+static_assert(static_cast<int64_t>(nn::Epilogue::None) == GRADC_NO_EPILOGUE);
+static_assert(static_cast<int64_t>(nn::Epilogue::Bias) == GRADC_BIAS);
+static_assert(static_cast<int64_t>(nn::Epilogue::Gelu) == GRADC_GELU);
+static_assert(static_cast<int64_t>(nn::Epilogue::GeluAux) == GRADC_GELU_AUX);
+static_assert(static_cast<int64_t>(nn::Epilogue::GeluBias) == GRADC_GELU_BIAS);
+static_assert(static_cast<int64_t>(nn::Epilogue::GeluAuxBias) == GRADC_GELU_AUX_BIAS);
+static_assert(static_cast<int64_t>(nn::Epilogue::GeluGradient) == GRADC_DGELU);
+static_assert(static_cast<int64_t>(nn::Epilogue::GeluGradientBiasGradient) ==
+              GRADC_DGELU_BIAS_GRADIENT);
+static_assert(static_cast<int64_t>(nn::Epilogue::BiasGradientLhs) == GRADC_BIAS_GRADIENT_A);
+static_assert(static_cast<int64_t>(nn::Epilogue::BiasGradientRhs) == GRADC_BIAS_GRADIENT_B);
+
 class StepProgramEmitter {
 public:
   StepProgramEmitter(ModuleOp module, llvm::Module &target)
@@ -22,9 +35,10 @@ public:
     llvm::Type *pair = llvm::ArrayType::get(i64, 2);
     matrixType = llvm::StructType::get(context, {bufferType, i64, i64, pair, i64});
     launchType = llvm::StructType::get(context, {ptr, ptr, ptr, i64, i64, i64, ptr, i64, i64, i64});
-    gemmType = llvm::StructType::get(context,
-                                     {ptr, i64, i64, i64, pair, matrixType, matrixType, matrixType,
-                                      i64, bufferType, i64, i64, i64, bufferType, bufferType});
+    gemmType = llvm::StructType::get(
+        context, {ptr,        i64, i64,        i64, pair,       matrixType, matrixType,
+                  matrixType, i64, bufferType, i64, i64,        i64,        bufferType,
+                  bufferType, i64, bufferType, i64, bufferType, i64});
     declareAbi();
   }
 
@@ -125,15 +139,33 @@ private:
   llvm::Constant *gemm(exec::GemmOp op) {
     std::string name =
         ("gemm_" + Twine(op.getM()) + "x" + Twine(op.getN()) + "x" + Twine(op.getK())).str();
-    return global(
-        llvm::ConstantStruct::get(
-            gemmType, {text(name), number(op.getM()), number(op.getN()), number(op.getK()),
-                       pairOf(op.getBatch(), 1), matrix(op.getA()), matrix(op.getB()),
-                       matrix(op.getC()), number(op.getAccumulate() ? 1 : 0),
-                       buffer(op.getWorkspaceAttr()), number(op.getWorkspaceBytes()),
-                       number(op.getTf32() ? 1 : 0), number(op.getScaleAAttr() ? 1 : 0),
-                       buffer(op.getScaleAAttr()), buffer(op.getScaleBAttr())}),
-        "gemm");
+    exec::EpilogueAttr epilogue = op.getEpilogueAttr();
+    exec::MatrixAttr bias = epilogue ? epilogue.getBias() : exec::MatrixAttr();
+    exec::MatrixAttr aux = epilogue ? epilogue.getAux() : exec::MatrixAttr();
+    if (epilogue)
+      name += ("_" + nn::stringifyEpilogue(epilogue.getKind())).str();
+    return global(llvm::ConstantStruct::get(
+                      gemmType, {text(name),
+                                 number(op.getM()),
+                                 number(op.getN()),
+                                 number(op.getK()),
+                                 pairOf(op.getBatch(), 1),
+                                 matrix(op.getA()),
+                                 matrix(op.getB()),
+                                 matrix(op.getC()),
+                                 number(op.getAccumulate() ? 1 : 0),
+                                 buffer(op.getWorkspaceAttr()),
+                                 number(op.getWorkspaceBytes()),
+                                 number(op.getTf32() ? 1 : 0),
+                                 number(op.getScaleAAttr() ? 1 : 0),
+                                 buffer(op.getScaleAAttr()),
+                                 buffer(op.getScaleBAttr()),
+                                 number(epilogue ? static_cast<int64_t>(epilogue.getKind()) : 0),
+                                 buffer(bias ? bias.getBuffer() : exec::BufferAttr()),
+                                 number(bias ? typeNumber(bias.getElement()) : 0),
+                                 buffer(aux ? aux.getBuffer() : exec::BufferAttr()),
+                                 number(aux ? aux.getRowStride() : 0)}),
+                  "gemm");
   }
 
   llvm::Function *emitProgram(exec::ProgramOp program) {

@@ -50,13 +50,20 @@ LogicalResult ConcatOp::evaluate(ArrayRef<HostTensor> operands,
   return success();
 }
 
-LogicalResult TransposeOp::evaluate(ArrayRef<HostTensor> operands,
-                                    MutableArrayRef<HostTensor> results) {
-  const HostTensor &input = operands[0];
+static void transpose(const HostTensor &input, HostTensor &result) {
   int64_t columns = input.columns(), rows = input.shape[input.shape.size() - 2];
   for (int64_t i = 0; i < input.size(); ++i) {
     int64_t batch = i / (rows * columns), r = i / columns % rows, c = i % columns;
-    results[0][batch * rows * columns + c * rows + r] = input[i];
+    result[batch * rows * columns + c * rows + r] = input[i];
   }
+}
+LogicalResult TransposeOp::evaluate(ArrayRef<HostTensor> operands,
+                                    MutableArrayRef<HostTensor> results) {
+  transpose(operands[0], results[0]);
+  return success();
+}
+LogicalResult TransposedCopyOp::evaluate(ArrayRef<HostTensor> operands,
+                                         MutableArrayRef<HostTensor> results) {
+  transpose(operands[0], results[0]);
   return success();
 }

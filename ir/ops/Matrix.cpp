@@ -50,6 +50,10 @@ void MatmulOp::readQuantized(ValueRange values, ValueRange scales) {
   getLhsScaleMutable().assign(scales[0]);
   getRhsScaleMutable().assign(scales[1]);
 }
+void MatmulOp::readTransposed(unsigned operand, Value copy) {
+  (operand == 0 ? getLhsMutable() : getRhsMutable()).assign(copy);
+  operand == 0 ? setTransposeLhs(!getTransposeLhs()) : setTransposeRhs(!getTransposeRhs());
+}
 FusionRole MatmulOp::getFusionRole() { return FusionRole::library; }
 int64_t MatmulOp::getAccumulatorOperand() { return getAccumulator() ? 2 : -1; }
 int64_t MatmulOp::getInPlaceOperand(unsigned) { return getAccumulatorOperand(); }

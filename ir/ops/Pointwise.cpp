@@ -90,6 +90,20 @@ NodeId activationDerivative(RowBuilder &b, ActivationKind kind, NodeId x) {
 //===-- Scalar bodies
 //----------------------------------------------------------------------------===//
 
+std::optional<EpilogueStep> AddOp::getEpilogueStep() {
+  bool isColumn = cast<RankedTensorType>(getRhs().getType()).getRank() == 1 &&
+                  cast<RankedTensorType>(getType()).getRank() == 2;
+  return isColumn ? std::optional(EpilogueStep::addBias) : std::nullopt;
+}
+std::optional<EpilogueStep> ActivationOp::getEpilogueStep() {
+  bool isGelu = getKind() == ActivationKind::GeluTanh;
+  return isGelu ? std::optional(EpilogueStep::gelu) : std::nullopt;
+}
+std::optional<EpilogueStep> ActivationGradOp::getEpilogueStep() {
+  bool isGelu = getKind() == ActivationKind::GeluTanh;
+  return isGelu ? std::optional(EpilogueStep::geluGradient) : std::nullopt;
+}
+
 void AddOp::buildRow(RowBuilder &b, ArrayRef<NodeId> in, ArrayRef<int32_t>,
                      MutableArrayRef<NodeId> out) {
   out[0] = b.add(in[0], in[1]);

@@ -93,6 +93,13 @@ Value QuantizeOp::getOriginal() {
 std::optional<StringRef> QuantizeOp::getCopyPart() { return "fp8"; }
 Type QuantizeOp::getCopyFormat() { return getElementTypeOrSelf(getType()); }
 
+Value TransposedCopyOp::getOriginal() {
+  auto numbers = getInput().getDefiningOp<QuantizeOp>();
+  return numbers ? numbers.getOriginal() : Value();
+}
+std::optional<StringRef> TransposedCopyOp::getCopyPart() { return "fp8_transposed"; }
+Type TransposedCopyOp::getCopyFormat() { return getElementTypeOrSelf(getType()); }
+
 void FakeQuantizeOp::buildRow(RowBuilder &b, ArrayRef<NodeId> in, ArrayRef<int32_t>,
                               MutableArrayRef<NodeId> out) {
   out[0] = b.mul(b.round(rowDtype(getFormat()), scaledDown(b, in[0], in[1])), in[1]);

@@ -16,6 +16,10 @@ PrecisionClass CrossEntropyGradOp::getPrecisionClass() { return PrecisionClass::
 PrecisionClass SoftmaxOp::getPrecisionClass() { return PrecisionClass::full; }
 PrecisionClass SoftmaxGradOp::getPrecisionClass() { return PrecisionClass::full; }
 PrecisionClass RowSumOp::getPrecisionClass() { return PrecisionClass::full; }
+std::optional<EpilogueStep> ColumnPartialsOp::getEpilogueStep() {
+  return EpilogueStep::columnPartials;
+}
+std::optional<EpilogueStep> FoldRowsOp::getEpilogueStep() { return EpilogueStep::foldPartials; }
 PrecisionClass ColumnPartialsOp::getPrecisionClass() { return PrecisionClass::full; }
 PrecisionClass FoldRowsOp::getPrecisionClass() { return PrecisionClass::full; }
 PrecisionClass SumOp::getPrecisionClass() { return PrecisionClass::full; }

@@ -4,47 +4,75 @@
 using namespace mlir;
 using namespace gradc::nn;
 
-LogicalResult MatmulOp::verify() {
-  ArrayRef<int64_t> lhs = shapeOf(getLhs()), rhs = shapeOf(getRhs());
-  if (failed(expectRank(*this, "lhs", getLhs(), 2, /*atLeast=*/true)) ||
-      failed(expectRank(*this, "rhs", getRhs(), lhs.size())))
+static LogicalResult verifyProduct(ProductOpInterface op) {
+  Value left = op.getLhs(), right = op.getRhs(), product = op->getResult(0);
+  ArrayRef<int64_t> lhs = shapeOf(left), rhs = shapeOf(right);
+  if (failed(expectRank(op, "lhs", left, 2, /*atLeast=*/true)) ||
+      failed(expectRank(op, "rhs", right, lhs.size())))
     return failure();
   // Fp8 operands may be of one format each.
-  bool isFloat8 = elementTypeOf(getLhs()).getIntOrFloatBitWidth() == 8;
-  if (!isFloat8 || elementTypeOf(getRhs()).getIntOrFloatBitWidth() != 8)
-    if (failed(expectSameElementType(*this, "rhs", getRhs(), "lhs", getLhs())))
+  bool isFloat8 = elementTypeOf(left).getIntOrFloatBitWidth() == 8;
+  if (!isFloat8 || elementTypeOf(right).getIntOrFloatBitWidth() != 8)
+    if (failed(expectSameElementType(op, "rhs", right, "lhs", left)))
       return failure();
-  if (isFloat8 != (getLhsScale() != nullptr) || isFloat8 != (getRhsScale() != nullptr))
-    return emitOpError("expected two scales with operands of fp8 and with no others, lhs being of ")
-           << elementTypeOf(getLhs());
+  if (isFloat8 != (op.getLhsScale() != nullptr) || isFloat8 != (op.getRhsScale() != nullptr))
+    return op->emitOpError(
+               "expected two scales with operands of fp8 and with no others, lhs being of ")
+           << elementTypeOf(left);
   ArrayRef<int64_t> batches = lhs.drop_back(2);
   if (batches != rhs.drop_back(2))
-    return emitOpError("expected rhs with the batches of lhs, ")
+    return op->emitOpError("expected rhs with the batches of lhs, ")
            << shapeText(batches) << ", got: " << shapeText(rhs.drop_back(2));
   auto dims = [](ArrayRef<int64_t> shape, bool transposed) {
     int64_t rows = shape[shape.size() - 2], columns = shape.back();
     return transposed ? std::pair(columns, rows) : std::pair(rows, columns);
   };
-  auto [m, k] = dims(lhs, getTransposeLhs());
-  auto [rhsK, n] = dims(rhs, getTransposeRhs());
+  auto [m, k] = dims(lhs, op.getTransposeLhs());
+  auto [rhsK, n] = dims(rhs, op.getTransposeRhs());
   if (k != rhsK)
-    return emitOpError("expected an inner dimension of rhs equal to that of lhs, ")
+    return op->emitOpError("expected an inner dimension of rhs equal to that of lhs, ")
            << k << ", got: " << rhsK;
   SmallVector<int64_t> result(batches);
   result.append({m, n});
-  if (failed(expectShape(*this, "result", getResult(), result)))
+  if (failed(expectShape(op, "result", product, result)))
     return failure();
-  Type narrow = elementTypeOf(getLhs()), type = elementTypeOf(getResult());
+  Type narrow = elementTypeOf(left), type = elementTypeOf(product);
   if (!type.isF32() && type != narrow && !isFloat8)
-    return emitOpError("expected result to have the element type f32 or that of lhs, ")
+    return op->emitOpError("expected result to have the element type f32 or that of lhs, ")
            << narrow << ", got: " << type;
-  if (getTf32() && !narrow.isF32())
-    return emitOpError("expected operands of f32 with tf32, got: ") << narrow;
-  if (!getAccumulator())
+  if (op.getTf32() && !narrow.isF32())
+    return op->emitOpError("expected operands of f32 with tf32, got: ") << narrow;
+  if (!op.getAccumulator())
     return success();
   if (!type.isF32())
-    return emitOpError("expected a result of f32 with an accumulator, got: ") << type;
-  return expectSameType(*this, "accumulator", getAccumulator(), "result", getResult());
+    return op->emitOpError("expected a result of f32 with an accumulator, got: ") << type;
+  return expectSameType(op, "accumulator", op.getAccumulator(), "result", product);
+}
+
+LogicalResult MatmulOp::verify() { return verifyProduct(*this); }
+
+LogicalResult EpilogueMatmulOp::verify() {
+  if (failed(expectRank(*this, "lhs", getLhs(), 2)) || failed(verifyProduct(*this)))
+    return failure();
+  Epilogue epilogue = getEpilogue();
+  if (epilogue == Epilogue::None)
+    return emitOpError("expected an epilogue; a product without one is nn.matmul");
+  if (addsBias(epilogue) != (getBias() != nullptr) || readsAux(epilogue) != (getAux() != nullptr))
+    return emitOpError("expected a bias where the epilogue adds one, and aux where it reads one");
+  bool givesExtra = writesAux(epilogue) || givesBiasGradient(epilogue);
+  if (givesExtra != (getExtra() != nullptr))
+    return emitOpError("expected a second result where the epilogue gives aux or a bias gradient");
+  ArrayRef<int64_t> shape = shapeOf(getResult());
+  if (getBias() && failed(expectShape(*this, "bias", getBias(), {shape[1]})))
+    return failure();
+  if (getAux() && failed(expectSameType(*this, "aux", getAux(), "result", getResult())))
+    return failure();
+  if (writesAux(epilogue))
+    return expectSameType(*this, "aux", getExtra(), "result", getResult());
+  if (!givesBiasGradient(epilogue))
+    return success();
+  bool ofLhs = epilogue == Epilogue::BiasGradientLhs;
+  return expectShape(*this, "bias gradient", getExtra(), {shape[ofLhs ? 0 : 1]});
 }
 
 LogicalResult RopeOp::verify() {

@@ -52,11 +52,17 @@ LogicalResult ConcatOp::verify() {
   return expectShape(*this, "result", getResult(), shape);
 }
 
-LogicalResult TransposeOp::verify() {
-  if (failed(expectRank(*this, "input", getInput(), 2, /*atLeast=*/true)) ||
-      failed(expectSameElementType(*this, "result", getResult(), "input", getInput())))
+static LogicalResult verifyTranspose(Operation *op, Value input, Value result) {
+  if (failed(expectRank(op, "input", input, 2, /*atLeast=*/true)) ||
+      failed(expectSameElementType(op, "result", result, "input", input)))
     return failure();
-  SmallVector<int64_t> shape(shapeOf(getInput()));
+  SmallVector<int64_t> shape(shapeOf(input));
   std::swap(shape[shape.size() - 2], shape.back());
-  return expectShape(*this, "result", getResult(), shape);
+  return expectShape(op, "result", result, shape);
+}
+LogicalResult TransposeOp::verify() { return verifyTranspose(*this, getInput(), getResult()); }
+LogicalResult TransposedCopyOp::verify() {
+  if (failed(expectRank(*this, "input", getInput(), 2)))
+    return failure();
+  return verifyTranspose(*this, getInput(), getResult());
 }

@@ -115,14 +115,14 @@ void ExecEmitter::emitLaunch(OpBuilder &builder, const ProgramStorage &program,
   exec::LaunchOp::create(builder, command.op->getLoc(), kernelFor(command).getValue(),
                          command.geometry.extent, command.geometry.tasks,
                          builder.getArrayAttr(buffers), cost.getFlops(), cost.getBytes(),
-                         isa<MatmulOp>(command.op));
+                         isa<ProductOpInterface>(command.op));
 }
 
 void ExecEmitter::emitGemm(OpBuilder &builder, const ProgramStorage &program,
                            const Command &command) {
-  auto op = cast<MatmulOp>(command.op);
+  auto op = cast<ProductOpInterface>(command.op);
   auto left = cast<RankedTensorType>(op.getLhs().getType());
-  auto result = cast<RankedTensorType>(op.getType());
+  auto result = cast<RankedTensorType>(op->getResult(0).getType());
   int64_t rank = result.getRank();
   int64_t m = result.getShape()[rank - 2], n = result.getShape()[rank - 1];
   int64_t k = left.getShape()[rank - (op.getTransposeLhs() ? 2 : 1)];
@@ -137,7 +137,33 @@ void ExecEmitter::emitGemm(OpBuilder &builder, const ProgramStorage &program,
       matrix(program, command.results[0], result, false), op.getAccumulator() != nullptr,
       op.getTf32(), scale(op.getLhsScale()), scale(op.getRhsScale()),
       command.workspace >= 0 ? workspace(program, command) : exec::BufferAttr(),
-      command.workspaceBytes);
+      command.workspaceBytes, epilogue(program, command));
+}
+
+exec::EpilogueAttr ExecEmitter::epilogue(const ProgramStorage &program, const Command &command) {
+  auto op = cast<ProductOpInterface>(command.op);
+  Epilogue kind = op.getEpilogue();
+  if (kind == Epilogue::None)
+    return {};
+  auto operand = [&](Value value) {
+    auto place = llvm::find(op->getOperands(), value) - op->operand_begin();
+    return value ? row(program, command.operands[place], value.getType()) : exec::MatrixAttr();
+  };
+  exec::MatrixAttr extra;
+  if (op.getExtra())
+    extra = row(program, command.results[1], op.getExtra().getType());
+  bool isBias = givesBiasGradient(kind);
+  return exec::EpilogueAttr::get(module.getContext(), kind, isBias ? extra : operand(op.getBias()),
+                                 writesAux(kind) ? extra : operand(op.getAux()));
+}
+
+/// A matrix, or a vector as a matrix of one row.
+exec::MatrixAttr ExecEmitter::row(const ProgramStorage &program, const Storage &storage,
+                                  Type type) {
+  ArrayRef<int64_t> shape = cast<RankedTensorType>(type).getShape();
+  int64_t columns = shape.back(), rows = shape.size() > 1 ? shape.front() : 1;
+  return exec::MatrixAttr::get(module.getContext(), buffer(program, storage, type),
+                               getElementTypeOrSelf(type), columns, 1, rows * columns);
 }
 
 /// Bytes from the first element to behind the last.

@@ -25,6 +25,8 @@ private:
   exec::BufferAttr workspace(const ProgramStorage &program, const Command &command);
   exec::MatrixAttr matrix(const ProgramStorage &program, const Storage &storage, mlir::Type type,
                           bool transposed);
+  exec::EpilogueAttr epilogue(const ProgramStorage &program, const Command &command);
+  exec::MatrixAttr row(const ProgramStorage &program, const Storage &storage, mlir::Type type);
   mlir::FlatSymbolRefAttr kernelFor(const Command &command);
 
   mlir::ModuleOp module;

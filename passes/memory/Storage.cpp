@@ -98,7 +98,7 @@ LogicalResult StorageAssigner::storeReturned(Operation *terminator) {
 
 LogicalResult StorageAssigner::finish(Command command, int64_t at) {
   if (command.isGemm) {
-    command.workspaceBytes = gemmWorkspace(cast<MatmulOp>(command.op));
+    command.workspaceBytes = gemmWorkspace(cast<ProductOpInterface>(command.op));
   } else {
     FailureOr<KernelGeometry> geometry = library.geometry(command.op, strides(command));
     if (failed(geometry))
@@ -112,12 +112,12 @@ LogicalResult StorageAssigner::finish(Command command, int64_t at) {
   return success();
 }
 
-int64_t StorageAssigner::gemmWorkspace(MatmulOp op) {
-  auto left = cast<RankedTensorType>(op.getLhs().getType());
-  auto result = cast<RankedTensorType>(op.getType());
+int64_t StorageAssigner::gemmWorkspace(ProductOpInterface product) {
+  auto left = cast<RankedTensorType>(product.getLhs().getType());
+  auto result = cast<RankedTensorType>(product->getResult(0).getType());
   if (result.getRank() > 2)
     return 0;
-  int64_t k = left.getShape()[op.getTransposeLhs() ? 0 : 1];
+  int64_t k = left.getShape()[product.getTransposeLhs() ? 0 : 1];
   return library.gemmWorkspaceBytes(result.getShape()[0], result.getShape()[1], k);
 }
 

@@ -33,7 +33,7 @@ private:
   bool isReadBefore(mlir::DictionaryAttr slot, mlir::Value value);
   llvm::LogicalResult storeReturned(mlir::Operation *terminator);
   llvm::LogicalResult finish(Command command, int64_t at);
-  int64_t gemmWorkspace(nn::MatmulOp op);
+  int64_t gemmWorkspace(nn::ProductOpInterface product);
   static llvm::SmallVector<int64_t> strides(const Command &command);
   void extend(int32_t buffer, int64_t at);
   /// A buffer lives until the last use of whatever was in it.

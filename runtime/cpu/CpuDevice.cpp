@@ -88,9 +88,10 @@ Status CpuDevice::launch(const GradcLaunch &launch, int64_t iteration) {
 
 Status CpuDevice::gemm(const GradcGemm &gemm, int64_t iteration) {
   if (gemm.a.type != GRADC_F32 || gemm.b.type != GRADC_F32 || gemm.c.type != GRADC_F32 ||
-      gemm.tf32 || gemm.scaled)
+      gemm.tf32 || gemm.scaled || gemm.epilogue != GRADC_NO_EPILOGUE)
     return Status::defect(
-        fmt::format("product {}: the library of this device is given f32 alone; please report this",
+        fmt::format("product {}: the library of this device is given plain products of f32 alone; "
+                    "please report this",
                     gemm.name));
   auto floats = [&](const GradcMatrix &matrix) {
     return reinterpret_cast<float *>(resolve(matrix.buffer, iteration));

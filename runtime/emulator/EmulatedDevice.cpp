@@ -27,7 +27,8 @@ Status EmulatedDevice::gemm(const GradcGemm &gemm, int64_t iteration) {
     return gemm.scaled ? *reinterpret_cast<const float *>(address(buffer)) : 1.0f;
   };
   return emulateGemm(gemm, {address(gemm.a.buffer), address(gemm.b.buffer), address(gemm.c.buffer),
-                            scale(gemm.scaleA) * scale(gemm.scaleB)});
+                            scale(gemm.scaleA) * scale(gemm.scaleB), address(gemm.bias),
+                            address(gemm.aux)});
 }
 
 } // namespace gradc::rt

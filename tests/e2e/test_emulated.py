@@ -92,6 +92,9 @@ class Targets(Case):
                           self.refused(GOLDENS / "tiny-gpt2", *EMULATED, flag, value))
         self.assertIn("leave it out",
                       self.refused(GOLDENS / "tiny-gpt2", *EMULATED, "--gemm", "library"))
+        self.assertIn("use --precision bf16",
+                      self.refused(GOLDENS / "tiny-gpt2", "--target", "cuda:sm_86", "--emulate",
+                                   "--precision", "fp8"))
         run(GRADC, "plan", LINEAR, *EMULATED)
 
     def test_a_plan_is_resumed_for_its_own_target(self):

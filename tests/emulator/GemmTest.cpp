@@ -140,6 +140,36 @@ TEST(EmulatedGemm, RefusesWhatReachesOutsideOfItsBuffer) {
   }
 }
 
+TEST(EmulatedGemm, RefusesEpiloguesThatReachOutside) {
+  GradcGemm gemm = squares(GRADC_F32, GRADC_F32);
+  gemm.bias.bytes = 8;
+  gemm.aux.bytes = 16;
+  gemm.auxStride = 2;
+  std::vector<float> memory(64);
+  auto *bytes = reinterpret_cast<std::byte *>(memory.data());
+  auto refusal = [&](const GradcGemm &changed) {
+    Status status = emulateGemm(changed, {bytes, bytes, bytes, 1, bytes, bytes});
+    return std::string(status.message());
+  };
+  for (int64_t epilogue = GRADC_NO_EPILOGUE; epilogue <= GRADC_BIAS_GRADIENT_B; ++epilogue) {
+    gemm.epilogue = epilogue;
+    EXPECT_EQ(refusal(gemm), "") << epilogue;
+  }
+  gemm.epilogue = GRADC_GELU_AUX_BIAS;
+  auto expectRefused = [&](auto change, const char *says) {
+    GradcGemm changed = gemm;
+    change(changed);
+    EXPECT_NE(refusal(changed).find(says), std::string::npos) << refusal(changed);
+  };
+  expectRefused([](GradcGemm &g) { g.bias.bytes = 7; }, "operand bias");
+  expectRefused([](GradcGemm &g) { g.aux.bytes = 15; }, "operand aux");
+  expectRefused([](GradcGemm &g) { g.auxStride = 3; }, "operand aux");
+  expectRefused([](GradcGemm &g) { g.biasType = GRADC_F8E4M3; }, "type 3");
+  expectRefused([](GradcGemm &g) { g.epilogue = 10; }, "epilogue 10");
+  gemm.c.buffer.bytes = gemm.a.buffer.bytes = gemm.b.buffer.bytes = 64;
+  expectRefused([](GradcGemm &g) { g.batch[0] = 2; }, "an epilogue of 2 batches");
+}
+
 TEST(EmulatedGemm, TakesAllOfItsBuffer) {
   GradcGemm gemm = squares(GRADC_F32, GRADC_F32);
   gemm.batch[0] = 2;

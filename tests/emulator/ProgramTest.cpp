@@ -122,7 +122,7 @@ private:
     EXPECT_TRUE(llvm::succeeded(passes.run(parsed.module()))) << parsed.diagnostics();
   }
 
-  codegen::gpu::GpuKernels library;
+  codegen::gpu::GpuKernels library{codegen::gpu::GpuTarget{80}};
   test::ParsedModule parsed;
   mlir::DictionaryAttr plan;
 };

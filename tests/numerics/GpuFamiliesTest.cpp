@@ -5,6 +5,7 @@
 #include "codegen/gpu/Embedding.h"
 #include "codegen/gpu/Rope.h"
 #include "codegen/gpu/Sums.h"
+#include "codegen/gpu/TransposedCopy.h"
 #include "ir/row/Evaluate.h"
 #include "tests/numerics/Elements.h"
 #include "tests/numerics/EmulatedKernels.h"
@@ -62,6 +63,22 @@ TEST(GpuFamilies, FoldRows) {
           want += partials[row * columns + column];
         EXPECT_NEAR(out[column], want, 1e-5) << rows << " rows, column " << column;
       }
+    }
+}
+
+TEST(GpuFamilies, TransposedCopy) {
+  for (int64_t rows : {16, 48, 64, 80})
+    for (int64_t columns : {16, 64, 112}) {
+      std::vector<uint8_t> in(rows * columns), out(rows * columns, 255);
+      for (size_t i = 0; i < in.size(); ++i)
+        in[i] = static_cast<uint8_t>(i * 7 % 251);
+      run([&](auto module,
+              auto name) { gpu::emitTransposedCopy(module, name, rows, columns, target); },
+          {reads(in), writes(out)}, rows, gpu::transposedCopyBlocks(rows, columns));
+      for (int64_t row = 0; row < rows; ++row)
+        for (int64_t column = 0; column < columns; ++column)
+          ASSERT_EQ(out[column * rows + row], in[row * columns + column])
+              << rows << " x " << columns << ": " << row << ", " << column;
     }
 }
 

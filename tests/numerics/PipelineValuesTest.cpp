@@ -4,6 +4,7 @@
 // step's programs must give in every precision what they give in fp32, whose gradients are
 // differences of its loss.
 #include "codegen/cpu/KernelFamilies.h"
+#include "codegen/gpu/KernelFamilies.h"
 #include "ir/Compare.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Pass/PassManager.h"
@@ -49,6 +50,13 @@ std::vector<Family> families() {
           {"qwen2", qwen2}};
 }
 
+/// Without dropout, of sizes that fp8 products take.
+std::vector<Family> biasedFamilies() {
+  return {{"gpt2", with(smallGpt2(), R"({"n_embd": 16})")},
+          {"llama", with(smallLlama(), R"({"intermediate_size": 32, "attention_bias": true,
+                                           "mlp_bias": true, "num_key_value_heads": 4})")}};
+}
+
 struct Precision {
   const char *mode;
   bool narrow = false; ///< products read narrow copies of parameters
@@ -84,17 +92,16 @@ protected:
       return mlir::success();
     });
     auto imported = importText(GetParam().config.dump(), result->context,
-                               {.microBatch = 2, .seq = 6, .documentMask = GetParam().documents});
+                               {.microBatch = 2, .seq = seq, .documentMask = GetParam().documents});
     if (!imported) {
       ADD_FAILURE() << llvm::toString(imported.takeError());
       return nullptr;
     }
     result->model = std::move(*imported);
-    codegen::CpuKernelLibrary library(codegen::CpuTarget::host());
     mlir::PassManager passes(&result->context);
     for (const PhaseInfo &info : phases())
       if (info.phase < Phase::memoryPlan) // behind it there are no tensors to interpret
-        buildPhase(info.phase, passes, options, library);
+        buildPhase(info.phase, passes, options, *library);
     auto changed = std::make_shared<std::atomic<bool>>(false);
     addValueVerification(passes, changed);
     testing::internal::CaptureStderr();
@@ -119,8 +126,9 @@ protected:
     }
     EXPECT_EQ(names,
               (std::set<std::string>{"precision", "canonicalize", "join-loss", "autodiff",
-                                     "quantize-products", "recompute", "training-step", "cse",
-                                     "absorb-sums", "chunk-loss", "fusion", "schedule"}));
+                                     "quantize-products", "narrow-biases", "recompute",
+                                     "training-step", "cse", "absorb-sums", "chunk-loss",
+                                     "bias-gradients", "fusion", "product-epilogues", "schedule"}));
   }
 
   /// The arguments that a precision has besides those of fp32.
@@ -155,6 +163,8 @@ protected:
       if (!parameter.consume_front("low/") || parameter.consume_back("/fp8_scale"))
         continue;
       double scale = 1;
+      if (parameter.ends_with("/fp8_transposed")) // of the numbers, which are compared
+        continue;
       if (parameter.consume_back("/fp8"))
         scale = step.at("low/" + parameter.str() + "/fp8_scale")[0];
       HostTensor value = copy;
@@ -163,6 +173,11 @@ protected:
       expectEqual({{name, value}}, {{name, step.at(parameter.str())}}, "low copies");
     }
   }
+
+  /// Tokens of a row, and whose kernels the passes ask for.
+  int64_t seq = 6;
+  std::unique_ptr<KernelLibrary> library =
+      std::make_unique<codegen::CpuKernelLibrary>(codegen::CpuTarget::host());
 
   /// Each variant in each precision against fp32 compiled with `plain`.
   void check(const Options &plain, llvm::ArrayRef<Options> variants) {
@@ -234,6 +249,53 @@ TEST_P(PipelineValues, TwoMicrobatches) {
   check(plain, {full});
 }
 
+/// For a GPU, whose library takes epilogues, and fp8 along the inner dimension.
+class GpuPipelineValues : public PipelineValues {
+protected:
+  GpuPipelineValues() {
+    seq = 8;
+    library = std::make_unique<codegen::gpu::GpuKernels>(codegen::gpu::GpuTarget{90});
+  }
+
+  int64_t count(const Options &options, llvm::StringRef kind) {
+    std::unique_ptr<Scheduled> compiled = compile(options);
+    int64_t found = 0;
+    if (compiled)
+      compiled->program("train_step").walk([&](mlir::Operation *op) {
+        auto product = mlir::dyn_cast<nn::ProductOpInterface>(op);
+        found += product ? nn::stringifyEpilogue(product.getEpilogue()) == kind
+                         : op->getName().stripDialect() == kind;
+      });
+    return found;
+  }
+};
+
+TEST_P(GpuPipelineValues, OneMicrobatch) {
+  Options plain{.lossChunk = 0};
+  check(plain, {plain});
+}
+
+TEST_P(GpuPipelineValues, TwoMicrobatches) {
+  Options cheap{.gradAccum = 2, .lossChunk = 0, .recompute = "cheap"};
+  std::unique_ptr<Scheduled> compiled = compile(cheap);
+  EXPECT_TRUE(compiled);
+}
+
+TEST_P(GpuPipelineValues, ProductsHaveEpilogues) {
+  // Two layers: a bias behind each product, and a GELU in GPT-2's.
+  bool isGpt2 = GetParam().config["model_type"] == "gpt2";
+  for (const char *precision : {"fp32", "bf16"}) {
+    Options options{.lossChunk = 0, .precision = precision};
+    EXPECT_EQ(count(options, isGpt2 ? "bias_gradient_rhs" : "bias_gradient_lhs"), isGpt2 ? 8 : 14);
+    EXPECT_EQ(count(options, "gelu_aux_bias"), isGpt2 ? 2 : 0);
+    EXPECT_EQ(count(options, "gelu_gradient"), isGpt2 ? 2 : 0);
+    EXPECT_GE(count(options, "bias"), 2);
+  }
+  EXPECT_GT(count({.lossChunk = 0, .precision = "fp8"}, "transposed_copy"), 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(Biased, GpuPipelineValues, testing::ValuesIn(biasedFamilies()),
+                         [](const auto &info) { return std::string(info.param.name); });
 INSTANTIATE_TEST_SUITE_P(All, PipelineValues, testing::ValuesIn(families()),
                          [](const auto &info) { return std::string(info.param.name); });
 

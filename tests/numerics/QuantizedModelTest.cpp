@@ -1,5 +1,6 @@
 // Linear layers in fp8 mean what they mean in f32, rounding aside: the interpreter, which rounds
 // nothing, gives the same loss and the same gradients, and records get the largest magnitudes.
+#include "codegen/cpu/KernelFamilies.h"
 #include "ir/Compare.h"
 #include "ir/Interpreter.h"
 #include "ir/Nn.h"
@@ -58,10 +59,12 @@ protected:
     reference.addPass(gradc::createAutodiffPass());
     passes.addPass(gradc::createPrecisionPass({.mode = "fp8", .delayedScaling = delayed}));
     passes.addPass(gradc::createAutodiffPass());
-    passes.addPass(gradc::createQuantizeProductsPass());
+    passes.addPass(gradc::createQuantizeProductsPass(library));
     ASSERT_TRUE(llvm::succeeded(reference.run(plain.module()))) << plain.diagnostics();
     ASSERT_TRUE(llvm::succeeded(passes.run(quantized.module()))) << quantized.diagnostics();
   }
+
+  gradc::codegen::CpuKernelLibrary library{gradc::codegen::CpuTarget::host()};
 
   /// Loss, gradients and next records with these records, all of one value.
   llvm::SmallVector<HostTensor> run(ParsedModule &parsed, double record) {

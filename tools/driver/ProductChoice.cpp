@@ -51,7 +51,8 @@ ProductChoice ProductChoice::onThisMachine(const codegen::CpuTarget &target) {
   Timer timer = [target, threads](const codegen::GemmSpec &spec) {
     return timeProduct(spec, target, threads);
   };
-  return {std::move(timer), ProductCache(ProductCache::defaultFolder(), std::move(machine))};
+  return {std::move(timer),
+          ProductCache(rt::MeasurementCache::defaultFolder(), std::move(machine))};
 }
 
 bool ProductChoice::prefersGenerated(const codegen::GemmSpec &spec) {

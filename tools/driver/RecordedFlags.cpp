@@ -63,7 +63,7 @@ Failure restoreFlags(ModuleOp module, CompileRequest &request) {
       {"fuse", Phase::fusion, &fuse, "on"},
       {"gemm", Phase::memoryPlan, &request.gemm, "generated"},
       {"threads", Phase::memoryPlan, &threads, std::to_string(codegen::CpuTarget::host().threads)},
-      {"target", Phase::memoryPlan, &request.target, "cpu"},
+      {"target", Phase::autodiff, &request.target, "cpu"},
       {"document-mask", Phase::import, &mask, "off"},
       {"document-separator", Phase::import, &separator, "none"}};
   for (RecordedFlag &flag : flags) {

@@ -2,6 +2,7 @@
 #include "tools/driver/Target.h"
 #include "codegen/cpu/CpuBackend.h"
 #include "codegen/gpu/GpuBackend.h"
+#include "codegen/gpu/LibraryProducts.h"
 
 #include "llvm/ADT/StringSwitch.h"
 
@@ -49,6 +50,10 @@ llvm::Expected<std::unique_ptr<codegen::Backend>> makeBackend(const CompileReque
     return llvm::createStringError("--target " + request.target +
                                    ": no kernels for that architecture; use one of " +
                                    targetNames());
+  if (request.passes.precision == "fp8" && target->capability < codegen::gpu::float8Capability)
+    return llvm::createStringError("--precision fp8: " + target->name() +
+                                   " multiplies no fp8; use --precision bf16, or --target "
+                                   "cuda:sm_89 or cuda:sm_90");
   if (request.gemm != "generated")
     return llvm::createStringError("--gemm " + request.gemm +
                                    " is for products on the CPU; leave it out with --target " +

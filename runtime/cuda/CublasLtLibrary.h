@@ -1,0 +1,48 @@
+// cuBLASLt as it is found where an executable runs: never linked.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "runtime/Status.h"
+#include "runtime/cuda/CublasLtApi.h"
+
+namespace gradc::rt {
+
+namespace cublaslt {
+/// The library's functions, by their names without "cublasLt".
+struct Functions {
+#define GRADC_CUBLASLT_MEMBER(name, result, parameters) result(*name) parameters = nullptr;
+  GRADC_CUBLASLT_FUNCTIONS(GRADC_CUBLASLT_MEMBER)
+#undef GRADC_CUBLASLT_MEMBER
+};
+} // namespace cublaslt
+
+/// The loaded library; it stays loaded as long as this lives.
+class CublasLtLibrary {
+public:
+  /// $GRADC_CUBLASLT_PATH, a file, where it is set; else libcublasLt.so.13 or .12, as the loader
+  /// finds them. A machine status says what was tried and what to install.
+  static Expected<std::unique_ptr<CublasLtLibrary>> open();
+  ~CublasLtLibrary();
+  CublasLtLibrary(const CublasLtLibrary &) = delete;
+  CublasLtLibrary &operator=(const CublasLtLibrary &) = delete;
+
+  const cublaslt::Functions &functions() const { return functions_; }
+
+  /// "13.1.0": major, minor and patch.
+  std::string version() const;
+
+  /// Success, or a machine status that names the product, the call, and what went wrong by the
+  /// library's own name.
+  Status check(cublaslt::Result status, const char *call, const std::string &product) const;
+
+private:
+  CublasLtLibrary() = default;
+  Status resolve(const std::string &file);
+
+  void *library_ = nullptr;
+  cublaslt::Functions functions_;
+};
+
+} // namespace gradc::rt
