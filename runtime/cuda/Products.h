@@ -1,0 +1,34 @@
+// What multiplies matrices on a GPU: a library's part, which a device is given.
+#pragma once
+
+#include <memory>
+
+#include "runtime/Abi.h"
+#include "runtime/Status.h"
+#include "runtime/cuda/DriverApi.h"
+
+namespace gradc::rt::cuda {
+
+/// Where the operands of a product lie: addresses of batch element (0, 0); 0 where it has none.
+struct ProductAddresses {
+  Address a = 0, b = 0, c = 0;
+  Address scaleA = 0, scaleB = 0; ///< an f32 each
+  Address workspace = 0;
+};
+
+/// Not for use by several threads at once.
+class Products {
+public:
+  virtual ~Products() = default;
+
+  /// Queues a product on the stream. `gemm` stays where it is as long as this lives. The first call
+  /// for a product may prepare it and takes place outside of any capture; later ones may be
+  /// captured into a graph.
+  virtual Status run(const GradcGemm &gemm, const ProductAddresses &addresses, Stream stream) = 0;
+};
+
+/// The products of executables; a machine status where their library is missing. The context of the
+/// GPU is current, and stays so.
+Expected<std::unique_ptr<Products>> createProducts();
+
+} // namespace gradc::rt::cuda
