@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "runtime/Epilogue.h"
 #include "runtime/cuda/Ranges.h"
 
 namespace gradc::rt::cuda {
@@ -130,6 +131,8 @@ Status CudaDevice::gemm(const GradcGemm &gemm, int64_t iteration) {
 Status CudaDevice::product(const GradcGemm &gemm, int64_t iteration) {
   if (!products_) {
     GRADC_ASSIGN_OR_RETURN(products_, createProducts());
+    if (tunes_)
+      products_->tune(tuningDevice(), context_->name());
   }
   auto address = [&](const GradcBuffer &buffer) { return memory_->resolve(buffer, iteration); };
   ProductAddresses addresses{address(gemm.a.buffer), address(gemm.b.buffer),
@@ -138,9 +141,39 @@ Status CudaDevice::product(const GradcGemm &gemm, int64_t iteration) {
     addresses.scaleA = address(gemm.scaleA);
     addresses.scaleB = address(gemm.scaleB);
   }
+  EpilogueParts epilogue = partsOf(gemm.epilogue);
+  if (epilogue.hasBias())
+    addresses.bias = address(gemm.bias);
+  if (epilogue.hasAux())
+    addresses.aux = address(gemm.aux);
   if (gemm.workspaceBytes > 0)
     addresses.workspace = address(gemm.workspace);
   return products_->run(gemm, addresses, compute_.get());
+}
+
+Status CudaDevice::tune() {
+  tunes_ = true;
+  return Status();
+}
+
+std::vector<std::string> CudaDevice::choices() const {
+  return products_ ? products_->choices() : std::vector<std::string>();
+}
+
+TuningDevice CudaDevice::tuningDevice() {
+  TuningDevice device;
+  device.seconds = [this](const std::function<Status()> &work) -> Expected<double> {
+    LaunchTimes times;
+    GRADC_RETURN_IF_ERROR(time(work, times));
+    return std::chrono::duration<double>(times.end - times.begin).count();
+  };
+  device.preserving = [this](Address begin, int64_t bytes, const std::function<Status()> &work) {
+    std::vector<std::byte> copy(static_cast<std::size_t>(bytes));
+    GRADC_RETURN_IF_ERROR(transfers_->download(begin, copy.data(), bytes));
+    GRADC_RETURN_IF_ERROR(work());
+    return transfers_->upload(begin, copy.data(), bytes);
+  };
+  return device;
 }
 
 Status CudaDevice::waitIfCareful() {

@@ -33,6 +33,8 @@ public:
   Status launch(const GradcLaunch &launch, int64_t iteration) override;
   Status gemm(const GradcGemm &gemm, int64_t iteration) override;
   Status time(const std::function<Status()> &work, LaunchTimes &times) override;
+  Status tune() override;
+  std::vector<std::string> choices() const override;
   Status synchronize() override;
   Status fillArena() override;
   Expected<int64_t> arenaHighWater() override;
@@ -43,6 +45,7 @@ private:
   Status open(const GradcImages &images);
   Status launchKernel(const GradcLaunch &launch, int64_t iteration);
   Status product(const GradcGemm &gemm, int64_t iteration);
+  TuningDevice tuningDevice();
   Status waitIfCareful();
   Status afterwards(const Status &status) const;
 
@@ -55,7 +58,8 @@ private:
   std::unique_ptr<Transfers> transfers_;
   std::unique_ptr<Graphs> graphs_; ///< null: every run is launch by launch
   std::unordered_map<const GradcProgram *, int64_t> runs_;
-  bool careful_ = false;           ///< wait for each launch
+  bool careful_ = false; ///< wait for each launch
+  bool tunes_ = false;
   std::string last_;               ///< the program and run that was queued last
   std::vector<Address> addresses_; ///< of the current launch; kept to allocate nothing in a step
   std::vector<void *> parameters_;

@@ -1,11 +1,11 @@
 // See Products.h.
-#include "runtime/cuda/Products.h"
+#include "runtime/cuda/CublasLtProducts.h"
 
 namespace gradc::rt::cuda {
 
 Expected<std::unique_ptr<Products>> createProducts() {
-  return Status::machine("matrix products need cuBLASLt, which this version does not call; compile "
-                         "with --emulate");
+  GRADC_ASSIGN_OR_RETURN(auto products, CublasLtProducts::create());
+  return std::unique_ptr<Products>(std::move(products));
 }
 
 } // namespace gradc::rt::cuda

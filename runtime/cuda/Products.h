@@ -1,7 +1,10 @@
 // What multiplies matrices on a GPU: a library's part, which a device is given.
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "runtime/Abi.h"
 #include "runtime/Status.h"
@@ -13,7 +16,17 @@ namespace gradc::rt::cuda {
 struct ProductAddresses {
   Address a = 0, b = 0, c = 0;
   Address scaleA = 0, scaleB = 0; ///< an f32 each
+  Address bias = 0, aux = 0;
   Address workspace = 0;
+};
+
+/// What measuring needs of a device.
+struct TuningDevice {
+  /// Seconds from when the device begins what `work` queues to its end.
+  std::function<Expected<double>(const std::function<Status()> &work)> seconds;
+  /// Calls `work` and puts the bytes back to what they were before.
+  std::function<Status(cuda::Address begin, int64_t bytes, const std::function<Status()> &work)>
+      preserving;
 };
 
 /// Not for use by several threads at once.
@@ -25,6 +38,12 @@ public:
   /// for a product may prepare it and takes place outside of any capture; later ones may be
   /// captured into a graph.
   virtual Status run(const GradcGemm &gemm, const ProductAddresses &addresses, Stream stream) = 0;
+
+  /// From now on the way in which a product is made is chosen by measuring, at its first call, and
+  /// kept in the user's cache for `gpu`, a GPU of that name.
+  virtual void tune(TuningDevice device, const std::string &gpu) = 0;
+  /// What was chosen by measuring, and its times, a line each.
+  virtual std::vector<std::string> choices() const = 0;
 };
 
 /// The products of executables; a machine status where their library is missing. The context of the
