@@ -2,6 +2,7 @@
 // runtime library that its executables carry. Adding a target adds an implementation of this.
 #pragma once
 
+#include "codegen/cpu/Target.h"
 #include "ir/KernelLibrary.h"
 
 #include "mlir/IR/BuiltinOps.h"
@@ -34,6 +35,8 @@ public:
   /// What the memory plan asks; lives as long as the backend.
   virtual const KernelLibrary &kernels() const = 0;
   virtual DeviceRuntime runtime() const = 0;
+  /// What the host's part of an executable is compiled for.
+  virtual CpuTarget host() const = 0;
 
   /// The kernels of a planned module (exec.kernel) as optimised LLVM IR for the machine that runs
   /// them. The module may get a diagnostic besides the error.

@@ -67,8 +67,7 @@ llvm::Error linkExecutable(const std::string &objectPath, const std::string &exe
   llvm::SmallVector<llvm::StringRef> arguments{
       *linker, "-o", temporary, objectPath, "-Wl,--whole-archive", main, "-Wl,--no-whole-archive"};
   arguments.append(ofTarget.begin(), ofTarget.end());
-  arguments.append(
-      {library, "-ldnnl", "-lgomp", "-lpthread", "-lm", "-Wl,--gc-sections", "-Wl,--as-needed"});
+  arguments.append({library, "-lpthread", "-lm", "-Wl,--gc-sections"});
   llvm::SmallString<128> log;
   if (std::error_code error = llvm::sys::fs::createTemporaryFile("gradc-link", "log", log))
     return failure("cannot make a temporary file: " + error.message());

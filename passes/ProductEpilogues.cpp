@@ -19,7 +19,7 @@ namespace {
 /// bias and aux are what the cluster is given.
 class ClusterSteps {
 public:
-  ClusterSteps(FusedOp cluster, Value product) : cluster(cluster) {
+  ClusterSteps(FusedOp cluster, Value product) : cluster(cluster), product(product) {
     auto inputs = cluster.getInputs();
     passed = bodyOf(llvm::find(inputs, product) - inputs.begin());
   }
@@ -91,14 +91,16 @@ private:
   }
 
   Value bodyOf(int64_t input) { return cluster.getBody().front().getArgument(input); }
-  /// What the cluster is given for a value of its body; null for one that it makes.
+  /// What the cluster is given for a value of its body; null for one that it makes, and for the
+  /// product itself.
   Value given(Value inner) {
     auto argument = dyn_cast<BlockArgument>(inner);
-    return argument ? cluster.getInputs()[argument.getArgNumber()] : Value();
+    Value outer = argument ? cluster.getInputs()[argument.getArgNumber()] : Value();
+    return outer == product ? Value() : outer;
   }
 
   FusedOp cluster;
-  Value passed, geluInput;
+  Value product, passed, geluInput;
   bool gelu = false;
 };
 

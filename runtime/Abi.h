@@ -48,6 +48,24 @@ struct GradcGpuKernel {
   const GradcEmulatedKernel *emulated; ///< null but in emulated executables
 };
 
+enum GradcImageKind : int64_t {
+  GRADC_PTX = 0,   ///< text that ends with a zero byte
+  GRADC_CUBIN = 1, ///< an ELF file
+};
+
+/// All kernels of an executable as code for a GPU.
+struct GradcImage {
+  int64_t kind;       ///< a GradcImageKind
+  int64_t capability; ///< the compute capability times ten: 90 of sm_90
+  const void *data;
+  int64_t bytes;
+};
+
+struct GradcImages {
+  int64_t count;
+  const GradcImage *images;
+};
+
 struct GradcLaunch {
   const char *name;
   GradcKernelFn kernel;      ///< null where `gpu` is not
@@ -131,6 +149,7 @@ struct GradcExecutable {
   int64_t programCount;
   const GradcProgram *programs;
   const GradcDeviceKind *device; ///< what the programs run on: a symbol of the target's runtime
+  const GradcImages *images;     ///< null but in executables for a GPU
 };
 
 /// Defined by the compiled object file.

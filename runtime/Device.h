@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "runtime/Abi.h"
 #include "runtime/Status.h"
@@ -74,6 +75,12 @@ public:
   /// Calls `work`, which launches something, and waits for it. What was launched before must have
   /// been waited for.
   virtual Status time(const std::function<Status()> &work, LaunchTimes &times);
+
+  /// From now on what can be done in several ways is done in the fastest, as measured when it is
+  /// first done. A user status where there is nothing to choose.
+  virtual Status tune();
+  /// What was chosen so, a line each.
+  virtual std::vector<std::string> choices() const { return {}; }
 
   /// Waits until everything launched has taken effect.
   virtual Status synchronize() = 0;

@@ -28,6 +28,11 @@ public:
   }
   static Status defect(std::string message) { return {ExitCode::defect, std::move(message)}; }
 
+  /// The same error, with `what: ` before its text; success stays success.
+  Status during(const std::string &what) const {
+    return ok() ? Status() : Status(code_, what + ": " + message_);
+  }
+
   bool ok() const { return code_ == ExitCode::done; }
   explicit operator bool() const { return ok(); }
   ExitCode code() const { return code_; }

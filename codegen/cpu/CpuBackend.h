@@ -13,7 +13,8 @@ public:
       : target(target), library(std::move(target), products, times) {}
 
   const KernelLibrary &kernels() const override { return library; }
-  DeviceRuntime runtime() const override { return {"gradc_cpu_device", {}}; }
+  DeviceRuntime runtime() const override { return {"gradc_cpu_device", {"-ldnnl", "-lgomp"}}; }
+  CpuTarget host() const override { return target; }
   llvm::Expected<std::unique_ptr<llvm::Module>>
   lowerKernels(mlir::ModuleOp planned, llvm::LLVMContext &context) const override;
   llvm::Expected<std::unique_ptr<llvm::Module>>

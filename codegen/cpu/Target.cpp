@@ -4,6 +4,7 @@
 #include "llvm/ADT/StringMap.h"
 #include "llvm/TargetParser/Host.h"
 #include "llvm/TargetParser/SubtargetFeature.h"
+#include "llvm/TargetParser/Triple.h"
 
 #include <algorithm>
 #include <thread>
@@ -28,6 +29,13 @@ CpuTarget CpuTarget::host() {
   target.hasBf16 = target.vectorBits == 512 && has("avx512bf16");
   target.pairsBf16 = target.hasBf16;
   target.threads = std::max(1u, std::thread::hardware_concurrency());
+  return target;
+}
+
+CpuTarget CpuTarget::baseline() {
+  CpuTarget target;
+  target.triple = llvm::sys::getDefaultTargetTriple();
+  target.cpu = llvm::Triple(target.triple).isX86_64() ? "x86-64" : "generic";
   return target;
 }
 

@@ -26,6 +26,8 @@ struct CpuTarget {
 
   /// The machine this process runs on.
   static CpuTarget host();
+  /// Any machine of its architecture, for code that does no arithmetic.
+  static CpuTarget baseline();
 };
 
 } // namespace gradc::codegen

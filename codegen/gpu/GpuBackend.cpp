@@ -1,6 +1,7 @@
 // See GpuBackend.h.
 #include "codegen/gpu/GpuBackend.h"
 #include "codegen/gpu/Cubin.h"
+#include "codegen/gpu/EmbeddedProgram.h"
 #include "codegen/gpu/EmulatedProgram.h"
 #include "codegen/gpu/Ptx.h"
 
@@ -22,9 +23,19 @@ GpuBackend::lowerKernels(ModuleOp planned, llvm::LLVMContext &context) const {
 llvm::Expected<std::unique_ptr<llvm::Module>>
 GpuBackend::hostModule(ModuleOp planned, llvm::LLVMContext &context) const {
   auto object = std::make_unique<llvm::Module>("gradc", context);
-  if (llvm::Error error = addEmulatedKernels(planned, target, host, *object))
+  if (llvm::Error error = emulates ? addEmulatedKernels(planned, target, machine, *object)
+                                   : addEmbeddedKernels(planned, target, *object))
     return error;
   return object;
+}
+
+DeviceRuntime GpuBackend::runtime() const {
+  if (!emulates)
+    // One file to copy to a machine that has a driver and nothing else.
+    return {"gradc_cuda_device", {"libgradc_cuda.a", "-static-libstdc++", "-static-libgcc"}};
+  // Boost.Context is linked in: where an executable runs, nothing need be installed for it.
+  return {"gradc_emulated_device",
+          {"libgradc_emulator.a", "-l:libboost_context.a", "-ldnnl", "-lgomp"}};
 }
 
 llvm::Expected<std::string> GpuBackend::assembly(ModuleOp planned) const {

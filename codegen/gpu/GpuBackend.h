@@ -1,4 +1,4 @@
-// The backend of --target cuda:ARCH: kernels for an NVIDIA GPU and, with --emulate, the same
+// The backend of --target cuda:ARCH: kernels for an NVIDIA GPU or, with --emulate, the same
 // kernels for the host's emulator.
 #pragma once
 
@@ -10,15 +10,14 @@ namespace gradc::codegen::gpu {
 
 class GpuBackend final : public Backend {
 public:
-  /// `host` is the machine that executables are linked for, and emulate kernels on.
-  GpuBackend(GpuTarget target, CpuTarget host)
-      : target(target), host(std::move(host)), library(target) {}
+  /// `machine` is what emulated kernels run on.
+  GpuBackend(GpuTarget target, CpuTarget machine, bool emulates)
+      : target(target), machine(std::move(machine)), emulates(emulates), library(target) {}
 
   const KernelLibrary &kernels() const override { return library; }
-  DeviceRuntime runtime() const override {
-    // Boost.Context is linked in: where an executable runs, nothing need be installed for it.
-    return {"gradc_emulated_device", {"libgradc_emulator.a", "-l:libboost_context.a"}};
-  }
+  DeviceRuntime runtime() const override;
+  /// Executables with the kernels inside are taken to the machine that has the GPU.
+  CpuTarget host() const override { return emulates ? machine : CpuTarget::baseline(); }
   llvm::Expected<std::unique_ptr<llvm::Module>>
   lowerKernels(mlir::ModuleOp planned, llvm::LLVMContext &context) const override;
   llvm::Expected<std::unique_ptr<llvm::Module>>
@@ -28,7 +27,8 @@ public:
 
 private:
   GpuTarget target;
-  CpuTarget host;
+  CpuTarget machine;
+  bool emulates;
   GpuKernels library;
 };
 

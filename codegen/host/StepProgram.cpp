@@ -56,12 +56,13 @@ public:
                "constants");
     cast<llvm::GlobalVariable>(constants)->setAlignment(llvm::Align(64));
     auto *list = llvm::ArrayType::get(programType, programs.size());
-    auto *executableType = llvm::StructType::get(context, {i64, ptr, i64, ptr, i64, i64, ptr, ptr});
+    auto *executableType =
+        llvm::StructType::get(context, {i64, ptr, i64, ptr, i64, i64, ptr, ptr, ptr});
     llvm::Constant *executable = llvm::ConstantStruct::get(
         executableType,
         {number(GRADC_ABI_VERSION), blob, number(metadata.size()), constants, number(data.size()),
          number(programs.size()), global(llvm::ConstantArray::get(list, programs), "programs"),
-         target.getOrInsertGlobal(device, i64)});
+         target.getOrInsertGlobal(device, i64), orNull(target.getNamedGlobal(imagesSymbol))});
     new llvm::GlobalVariable(target, executableType, /*isConstant=*/true,
                              llvm::GlobalValue::ExternalLinkage, executable, "gradc_executable");
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <string>
 #include <vector>
 
 #include <fmt/format.h>
@@ -21,8 +22,9 @@ constexpr int64_t warmupSteps = 2;
 constexpr int64_t mostObservedSteps = 3;
 
 struct Measured {
-  double stepSeconds = 0; ///< median
-  double matmulShare = 0; ///< of the time of all launches
+  std::vector<std::string> choices; ///< of algorithms, by --autotune
+  double stepSeconds = 0;           ///< median
+  double matmulShare = 0;           ///< of the time of all launches
   double matmulFlopsPerSecond = 0;
   int64_t arenaHighWater = 0;
   int64_t residentPeak = 0;
@@ -101,6 +103,7 @@ Expected<Measured> measure(Session &session, int64_t steps) {
   GRADC_ASSIGN_OR_RETURN(measured.stepSeconds, medianStep(session, steps));
   GRADC_RETURN_IF_ERROR(observeProducts(session, std::min(steps, mostObservedSteps), measured));
   measured.residentPeak = residentPeakBytes();
+  measured.choices = session.device().choices();
   GRADC_ASSIGN_OR_RETURN(measured.loss, session.readScalar("train_step.loss"));
   return measured;
 }
@@ -131,6 +134,7 @@ void printJson(const Metadata &metadata, const BenchOptions &options, const Devi
       {"arena_bytes", metadata.arenaBytes},
       {"arena_high_water_bytes", measured.arenaHighWater},
       {"resident_peak_bytes", measured.residentPeak},
+      {"algorithms", measured.choices},
       {"loss", measured.loss}};
   fmt::print("{}\n", object.dump());
 }
@@ -158,6 +162,8 @@ void printText(const Metadata &metadata, const BenchOptions &options, const Devi
              formatBytes(measured.arenaHighWater));
   fmt::print("peak memory     planned {}, resident {}\n", formatBytes(metadata.memory.peak),
              formatBytes(measured.residentPeak));
+  for (const std::string &choice : measured.choices)
+    fmt::print("algorithm       {}\n", choice);
 }
 
 } // namespace
@@ -166,6 +172,8 @@ Status bench(const GradcExecutable &executable, const Metadata &metadata,
              const BenchOptions &options) {
   GRADC_ASSIGN_OR_RETURN(DevicePeak peak, executable.device->peak(options.threads));
   GRADC_ASSIGN_OR_RETURN(auto session, Session::open(executable, metadata, options.threads));
+  if (options.autotune)
+    GRADC_RETURN_IF_ERROR(session->device().tune());
   GRADC_ASSIGN_OR_RETURN(InitKind init, parseInitKind(metadata.init));
   GRADC_RETURN_IF_ERROR(session->initialiseParameters(init, 42));
   GRADC_ASSIGN_OR_RETURN(Measured measured, measure(*session, options.steps));

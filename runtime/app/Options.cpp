@@ -19,6 +19,12 @@ void addThreads(CLI::App &command, int &threads) {
             wholeNumber(1, 4096));
 }
 
+void addAutotune(CLI::App &command, bool &autotune) {
+  command.add_flag("--autotune", autotune,
+                   "choose the GPU library's algorithms by measuring, once; kept in a cache "
+                   "($GRADC_CACHE_DIR, else ~/.cache/gradc)");
+}
+
 void addWeights(CLI::App &command, WeightOptions &weights) {
   auto *file = command.add_option("--init-weights", weights.initWeights,
                                   "weights: a safetensors file, or a folder with them");
@@ -74,6 +80,7 @@ Expected<Command> parseCommandLine(int argc, const char *const *argv) {
   app.require_subcommand(1);
   auto *train = app.add_subcommand("train", "train the model");
   trainFlags.add(*train);
+  addAutotune(*train, trainFlags.options.autotune);
   addThreads(*train, trainFlags.options.threads);
   auto *eval = app.add_subcommand("eval", "loss (weighted by tokens) and perplexity on a text");
   addEval(*eval, evalOptions);
@@ -81,6 +88,7 @@ Expected<Command> parseCommandLine(int argc, const char *const *argv) {
   addNumber(*bench, "--steps", benchOptions.steps, "steps to time, after two to warm up",
             wholeNumber(1));
   bench->add_flag("--json", benchOptions.json, "print a JSON object");
+  addAutotune(*bench, benchOptions.autotune);
   addThreads(*bench, benchOptions.threads);
   auto *generate = app.add_subcommand("generate", "continue a prompt");
   addGenerate(*generate, generateOptions);

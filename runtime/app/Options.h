@@ -38,6 +38,7 @@ struct TrainOptions {
   int64_t traceSteps = 10;
   bool checkNans = false;
   std::string dumpGrads, saveWeights;
+  bool autotune = false;
   int threads = 0;
 };
 
@@ -57,6 +58,7 @@ struct EvalOptions {
 struct BenchOptions {
   int64_t steps = 10;
   bool json = false;
+  bool autotune = false;
   int threads = 0;
 };
 

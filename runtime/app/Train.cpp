@@ -66,6 +66,8 @@ Status Trainer::run() {
   }
   announce();
   GRADC_ASSIGN_OR_RETURN(session_, Session::open(executable_, metadata_, options_.threads));
+  if (options_.autotune)
+    GRADC_RETURN_IF_ERROR(session_->device().tune());
   GRADC_RETURN_IF_ERROR(setWeights(checkpoint));
   checkpoint.reset();
   for (const char *program : {"train_step", "gradients"})

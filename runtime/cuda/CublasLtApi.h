@@ -6,13 +6,15 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "runtime/cuda/DriverApi.h"
+
 namespace gradc::rt::cublaslt {
 
 using Handle = struct HandleOpaque *;
 using MatmulDescriptor = struct MatmulDescriptorOpaque *;
 using MatrixLayout = struct MatrixLayoutOpaque *;
 using Preference = struct PreferenceOpaque *;
-using Stream = struct StreamOpaque *; ///< a CUstream
+using cuda::Stream;
 
 /// Opaque, but of one size: it may be kept, and used again with the same version of the library.
 struct Algorithm {

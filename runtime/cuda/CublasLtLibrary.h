@@ -6,6 +6,7 @@
 
 #include "runtime/Status.h"
 #include "runtime/cuda/CublasLtApi.h"
+#include "runtime/cuda/DynamicLibrary.h"
 
 namespace gradc::rt {
 
@@ -18,13 +19,12 @@ struct Functions {
 };
 } // namespace cublaslt
 
-/// The loaded library; it stays loaded as long as this lives.
+/// The loaded library.
 class CublasLtLibrary {
 public:
   /// $GRADC_CUBLASLT_PATH, a file, where it is set; else libcublasLt.so.13 or .12, as the loader
   /// finds them. A machine status says what was tried and what to install.
   static Expected<std::unique_ptr<CublasLtLibrary>> open();
-  ~CublasLtLibrary();
   CublasLtLibrary(const CublasLtLibrary &) = delete;
   CublasLtLibrary &operator=(const CublasLtLibrary &) = delete;
 
@@ -33,15 +33,14 @@ public:
   /// "13.1.0": major, minor and patch.
   std::string version() const;
 
-  /// Success, or a machine status that names the product, the call, and what went wrong by the
-  /// library's own name.
-  Status check(cublaslt::Result status, const char *call, const std::string &product) const;
+  /// Success, or a machine status that names the call, and what went wrong by the library's own
+  /// name.
+  Status check(cublaslt::Result result, const char *call) const;
 
 private:
   CublasLtLibrary() = default;
-  Status resolve(const std::string &file);
+  Status resolve(const DynamicLibrary &library);
 
-  void *library_ = nullptr;
   cublaslt::Functions functions_;
 };
 

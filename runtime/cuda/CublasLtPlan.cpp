@@ -11,15 +11,19 @@ namespace {
 using namespace cublaslt;
 
 /// The library asks for 16 bytes; some of its kernels like 256.
-constexpr uintptr_t workspaceAlignment = 256;
+constexpr cuda::Address workspaceAlignment = 256;
 
-std::pair<void *, size_t> alignedWorkspace(std::byte *begin, int64_t bytes) {
-  auto from = reinterpret_cast<uintptr_t>(begin);
-  uintptr_t aligned = (from + workspaceAlignment - 1) & ~(workspaceAlignment - 1);
-  uintptr_t end = from + uintptr_t(bytes);
-  return aligned < end ? std::pair(reinterpret_cast<void *>(aligned), size_t(end - aligned))
-                       : std::pair(static_cast<void *>(nullptr), size_t(0));
+struct Workspace {
+  cuda::Address begin;
+  size_t bytes;
+};
+Workspace alignedWorkspace(cuda::Address begin, int64_t bytes) {
+  cuda::Address aligned = (begin + workspaceAlignment - 1) & ~(workspaceAlignment - 1);
+  cuda::Address end = begin + cuda::Address(bytes);
+  return aligned < end ? Workspace{aligned, size_t(end - aligned)} : Workspace{0, 0};
 }
+
+void *pointer(cuda::Address address) { return reinterpret_cast<void *>(address); }
 
 /// Search preferences that live as long as one search.
 class SearchPreference {
@@ -57,14 +61,12 @@ public:
 } // namespace
 
 CublasLtPlan::CublasLtPlan(const CublasLtLibrary &library, Handle handle,
-                           const CublasLtShape &shape, std::string name)
-    : library_(library), handle_(handle), shape_(shape), name_(std::move(name)) {}
+                           const CublasLtShape &shape)
+    : library_(library), handle_(handle), shape_(shape) {}
 
-Expected<std::unique_ptr<CublasLtPlan>> CublasLtPlan::make(const CublasLtLibrary &library,
-                                                           Handle handle,
-                                                           const CublasLtShape &shape,
-                                                           const std::string &name) {
-  std::unique_ptr<CublasLtPlan> plan(new CublasLtPlan(library, handle, shape, name));
+Expected<std::unique_ptr<CublasLtPlan>>
+CublasLtPlan::make(const CublasLtLibrary &library, Handle handle, const CublasLtShape &shape) {
+  std::unique_ptr<CublasLtPlan> plan(new CublasLtPlan(library, handle, shape));
   GRADC_RETURN_IF_ERROR(plan->makeDescriptors());
   return plan;
 }
@@ -79,7 +81,7 @@ CublasLtPlan::~CublasLtPlan() {
 }
 
 Status CublasLtPlan::check(cublaslt::Result status, const char *call) const {
-  return library_.check(status, call, name_);
+  return library_.check(status, call);
 }
 
 template <typename T> Status CublasLtPlan::set(MatmulAttribute attribute, T value) {
@@ -122,23 +124,23 @@ Status CublasLtPlan::makeLayout(MatrixLayout &layout, const CublasLtMatrix &matr
                "cublasLtMatrixLayoutSetAttribute");
 }
 
-Status CublasLtPlan::setPointers(const GemmAddresses &addresses) {
+Status CublasLtPlan::setPointers(const cuda::ProductAddresses &addresses) {
   if (shape_.scaled) {
-    GRADC_RETURN_IF_ERROR(set(matmulScaleAPointer, addresses.scaleB));
-    GRADC_RETURN_IF_ERROR(set(matmulScaleBPointer, addresses.scaleA));
+    GRADC_RETURN_IF_ERROR(set(matmulScaleAPointer, pointer(addresses.scaleB)));
+    GRADC_RETURN_IF_ERROR(set(matmulScaleBPointer, pointer(addresses.scaleA)));
   }
   if (addresses.bias)
-    GRADC_RETURN_IF_ERROR(set(matmulBiasPointer, addresses.bias));
+    GRADC_RETURN_IF_ERROR(set(matmulBiasPointer, pointer(addresses.bias)));
   if (addresses.aux)
-    GRADC_RETURN_IF_ERROR(set(matmulAuxPointer, addresses.aux));
+    GRADC_RETURN_IF_ERROR(set(matmulAuxPointer, pointer(addresses.aux)));
   return {};
 }
 
-Expected<std::vector<HeuristicResult>> CublasLtPlan::candidates(const GemmAddresses &addresses,
-                                                                int count) {
+Expected<std::vector<HeuristicResult>>
+CublasLtPlan::candidates(const cuda::ProductAddresses &addresses, int count) {
   GRADC_RETURN_IF_ERROR(setPointers(addresses));
   SearchPreference preference(library_.functions());
-  size_t workspace = alignedWorkspace(addresses.workspace, shape_.workspaceBytes).second;
+  size_t workspace = alignedWorkspace(addresses.workspace, shape_.workspaceBytes).bytes;
   GRADC_RETURN_IF_ERROR(
       check(preference.make(shape_, workspace), "cublasLtMatmulPreferenceSetAttribute"));
   std::vector<HeuristicResult> results(static_cast<size_t>(count));
@@ -152,20 +154,21 @@ Expected<std::vector<HeuristicResult>> CublasLtPlan::candidates(const GemmAddres
                 [](const HeuristicResult &result) { return result.state != statusSuccess; });
   if (results.empty())
     return Status::machine(
-        fmt::format("product {}: cuBLASLt {} has no algorithm for {}; install a newer one, or "
-                    "compile with another --precision",
-                    name_, library_.version(), shape_.text()));
+        fmt::format("cuBLASLt {} has no algorithm for {}; install a newer one, or compile with "
+                    "another --precision",
+                    library_.version(), shape_.text()));
   return results;
 }
 
-Status CublasLtPlan::run(const GemmAddresses &addresses, Stream stream) {
+Status CublasLtPlan::run(const cuda::ProductAddresses &addresses, Stream stream) {
   GRADC_RETURN_IF_ERROR(setPointers(addresses));
   const float alpha = 1, beta = shape_.accumulates ? 1 : 0;
   auto [workspace, bytes] = alignedWorkspace(addresses.workspace, shape_.workspaceBytes);
-  return check(library_.functions().Matmul(handle_, descriptor_, &alpha, addresses.b, first_,
-                                           addresses.a, second_, &beta, addresses.c, result_,
-                                           addresses.c, result_, &algorithm_, workspace, bytes,
-                                           stream),
+  void *result = pointer(addresses.c);
+  return check(library_.functions().Matmul(handle_, descriptor_, &alpha, pointer(addresses.b),
+                                           first_, pointer(addresses.a), second_, &beta, result,
+                                           result_, result, result_, &algorithm_,
+                                           pointer(workspace), bytes, stream),
                "cublasLtMatmul");
 }
 

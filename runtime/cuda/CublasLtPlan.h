@@ -13,11 +13,9 @@ namespace gradc::rt {
 
 class CublasLtPlan {
 public:
-  /// Makes the descriptors. `name` is the product's, for errors. The library outlives the plan.
-  static Expected<std::unique_ptr<CublasLtPlan>> make(const CublasLtLibrary &library,
-                                                      cublaslt::Handle handle,
-                                                      const CublasLtShape &shape,
-                                                      const std::string &name);
+  /// Makes the descriptors. The library outlives the plan.
+  static Expected<std::unique_ptr<CublasLtPlan>>
+  make(const CublasLtLibrary &library, cublaslt::Handle handle, const CublasLtShape &shape);
   ~CublasLtPlan();
   CublasLtPlan(const CublasLtPlan &) = delete;
   CublasLtPlan &operator=(const CublasLtPlan &) = delete;
@@ -25,28 +23,26 @@ public:
   /// Up to `count` algorithms, the best first as the library's heuristic has it. Only those that
   /// add up in an order that does not depend on how blocks run, within the shape's workspace. The
   /// epilogue's addresses tell their alignment.
-  Expected<std::vector<cublaslt::HeuristicResult>> candidates(const GemmAddresses &addresses,
-                                                              int count);
+  Expected<std::vector<cublaslt::HeuristicResult>>
+  candidates(const cuda::ProductAddresses &addresses, int count);
   void choose(const cublaslt::Algorithm &algorithm) { algorithm_ = algorithm; }
 
   /// Queues the product, with the chosen algorithm. Allocates nothing.
-  Status run(const GemmAddresses &addresses, cublaslt::Stream stream);
+  Status run(const cuda::ProductAddresses &addresses, cuda::Stream stream);
 
   const CublasLtShape &shape() const { return shape_; }
 
 private:
-  CublasLtPlan(const CublasLtLibrary &library, cublaslt::Handle handle, const CublasLtShape &shape,
-               std::string name);
+  CublasLtPlan(const CublasLtLibrary &library, cublaslt::Handle handle, const CublasLtShape &shape);
   Status makeDescriptors();
   Status makeLayout(cublaslt::MatrixLayout &layout, const CublasLtMatrix &matrix);
-  Status setPointers(const GemmAddresses &addresses);
+  Status setPointers(const cuda::ProductAddresses &addresses);
   template <typename T> Status set(cublaslt::MatmulAttribute attribute, T value);
   Status check(cublaslt::Result status, const char *call) const;
 
   const CublasLtLibrary &library_;
   cublaslt::Handle handle_;
   CublasLtShape shape_;
-  std::string name_;
   cublaslt::MatmulDescriptor descriptor_ = nullptr;
   cublaslt::MatrixLayout first_ = nullptr, second_ = nullptr, result_ = nullptr;
   cublaslt::Algorithm algorithm_{};

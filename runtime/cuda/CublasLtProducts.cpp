@@ -5,9 +5,9 @@ namespace gradc::rt {
 namespace {
 
 /// The operands of the next product of the outer batch.
-void advance(GemmAddresses &addresses, const GradcGemm &gemm) {
+void advance(cuda::ProductAddresses &addresses, const GradcGemm &gemm) {
   auto bytes = [](const GradcMatrix &matrix) {
-    return matrix.batchStride[0] * cublasLtBytesOf(matrix.type);
+    return cuda::Address(matrix.batchStride[0] * cublasLtBytesOf(matrix.type));
   };
   addresses.a += bytes(gemm.a);
   addresses.b += bytes(gemm.b);
@@ -21,7 +21,7 @@ Expected<std::unique_ptr<CublasLtProducts>> CublasLtProducts::create() {
   std::unique_ptr<CublasLtProducts> products(new CublasLtProducts(std::move(library)));
   const CublasLtLibrary &opened = *products->library_;
   GRADC_RETURN_IF_ERROR(
-      opened.check(opened.functions().Create(&products->handle_), "cublasLtCreate", "(all)"));
+      opened.check(opened.functions().Create(&products->handle_), "cublasLtCreate"));
   return products;
 }
 
@@ -31,16 +31,15 @@ CublasLtProducts::~CublasLtProducts() {
     library_->functions().Destroy(handle_);
 }
 
-Expected<CublasLtProducts::Prepared> CublasLtProducts::prepare(const GradcGemm &gemm,
-                                                               const GemmAddresses &addresses,
-                                                               cublaslt::Stream stream) {
+Expected<CublasLtProducts::Prepared>
+CublasLtProducts::prepare(const GradcGemm &gemm, const cuda::ProductAddresses &addresses,
+                          cuda::Stream stream) {
   if (auto found = prepared_.find(&gemm); found != prepared_.end())
     return found->second;
   GRADC_ASSIGN_OR_RETURN(CublasLtCalls calls, cublasLtCalls(gemm, addresses));
   std::unique_ptr<CublasLtPlan> &plan = plans_[calls.shape.text()];
   if (!plan) {
-    GRADC_ASSIGN_OR_RETURN(auto made,
-                           CublasLtPlan::make(*library_, handle_, calls.shape, gemm.name));
+    GRADC_ASSIGN_OR_RETURN(auto made, CublasLtPlan::make(*library_, handle_, calls.shape));
     GRADC_RETURN_IF_ERROR(choose(*made, gemm, addresses, stream));
     plan = std::move(made);
   }
@@ -48,7 +47,7 @@ Expected<CublasLtProducts::Prepared> CublasLtProducts::prepare(const GradcGemm &
 }
 
 Status CublasLtProducts::choose(CublasLtPlan &plan, const GradcGemm &gemm,
-                                const GemmAddresses &addresses, cublaslt::Stream stream) {
+                                const cuda::ProductAddresses &addresses, cuda::Stream stream) {
   if (tuner_)
     return tuner_->choose(plan, gemm, addresses, stream);
   GRADC_ASSIGN_OR_RETURN(auto candidates, plan.candidates(addresses, 1));
@@ -56,18 +55,27 @@ Status CublasLtProducts::choose(CublasLtPlan &plan, const GradcGemm &gemm,
   return {};
 }
 
-void CublasLtProducts::tune(TuningDevice device, const std::string &gpu) {
+void CublasLtProducts::tune(cuda::TuningDevice device, const std::string &gpu) {
   MeasurementCache cache(MeasurementCache::defaultFolder(), "algorithms.json",
                          "cuBLASLt " + library_->version() + ", " + gpu);
   tuner_ = std::make_unique<CublasLtTuner>(std::move(device), std::move(cache));
 }
 
-Status CublasLtProducts::run(const GradcGemm &gemm, const GemmAddresses &addresses,
-                             cublaslt::Stream stream) {
+std::vector<std::string> CublasLtProducts::choices() const {
+  if (!tuner_)
+    return {};
+  std::vector<std::string> lines = tuner_->lines();
+  if (!tuner_->warning().empty())
+    lines.push_back(tuner_->warning());
+  return lines;
+}
+
+Status CublasLtProducts::run(const GradcGemm &gemm, const cuda::ProductAddresses &addresses,
+                             cuda::Stream stream) {
   if (gemm.batch[0] <= 0 || gemm.batch[1] <= 0)
     return {};
   GRADC_ASSIGN_OR_RETURN(Prepared prepared, prepare(gemm, addresses, stream));
-  GemmAddresses at = addresses;
+  cuda::ProductAddresses at = addresses;
   for (int64_t i = 0; i < prepared.outerBatch; ++i, advance(at, gemm))
     GRADC_RETURN_IF_ERROR(prepared.plan->run(at, stream));
   return {};

@@ -10,27 +10,21 @@
 
 namespace gradc::rt {
 
-/// Executes products on a stream. What it prepares for a shape (descriptors, the algorithm) is made
-/// when a product first runs and kept: a step after the first prepares and allocates nothing, and
-/// may be captured into a graph. Not for use by several threads at once.
-class CublasLtProducts {
+/// What is prepared for a shape (descriptors, the algorithm) is made when a product first runs and
+/// kept: a step after the first prepares and allocates nothing.
+class CublasLtProducts final : public cuda::Products {
 public:
   /// Loads the library; the calling thread's CUDA context must be current, now and at every call.
+  /// What is prepared is found by a product's address, and once for all products of a shape.
   static Expected<std::unique_ptr<CublasLtProducts>> create();
-  ~CublasLtProducts();
+  ~CublasLtProducts() override;
   CublasLtProducts(const CublasLtProducts &) = delete;
   CublasLtProducts &operator=(const CublasLtProducts &) = delete;
 
-  /// Queues the product. `gemm` stays where it is as long as this lives: what is prepared is found
-  /// by its address, and once for all products of a shape.
-  Status run(const GradcGemm &gemm, const GemmAddresses &addresses, cublaslt::Stream stream);
-
-  /// From now on algorithms are chosen by measuring, instead of by the library's heuristic: in the
-  /// first run of each shape, which must then be outside of any capture. `gpu` is the device's
-  /// name.
-  void tune(TuningDevice device, const std::string &gpu);
-  /// How each shape's algorithm was chosen by measuring; null without tune().
-  const CublasLtTuner *tuner() const { return tuner_.get(); }
+  Status run(const GradcGemm &gemm, const cuda::ProductAddresses &addresses,
+             cuda::Stream stream) override;
+  void tune(cuda::TuningDevice device, const std::string &gpu) override;
+  std::vector<std::string> choices() const override;
 
 private:
   struct Prepared {
@@ -39,10 +33,10 @@ private:
   };
   explicit CublasLtProducts(std::unique_ptr<CublasLtLibrary> library)
       : library_(std::move(library)) {}
-  Expected<Prepared> prepare(const GradcGemm &gemm, const GemmAddresses &addresses,
-                             cublaslt::Stream stream);
-  Status choose(CublasLtPlan &plan, const GradcGemm &gemm, const GemmAddresses &addresses,
-                cublaslt::Stream stream);
+  Expected<Prepared> prepare(const GradcGemm &gemm, const cuda::ProductAddresses &addresses,
+                             cuda::Stream stream);
+  Status choose(CublasLtPlan &plan, const GradcGemm &gemm, const cuda::ProductAddresses &addresses,
+                cuda::Stream stream);
 
   std::unique_ptr<CublasLtLibrary> library_;
   std::unique_ptr<CublasLtTuner> tuner_;

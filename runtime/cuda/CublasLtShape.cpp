@@ -16,9 +16,8 @@ using namespace cublaslt;
 /// What plans align buffers to. More, by chance, would make two shapes of one.
 constexpr uint32_t mostAlignment = 64;
 
-Status refused(const GradcGemm &gemm, const std::string &what) {
-  return Status::defect(fmt::format(
-      "product {}: {}, which cuBLASLt cannot be told; please report this", gemm.name, what));
+Status refused(const std::string &what) {
+  return Status::defect(what + ", which cuBLASLt cannot be told; please report this");
 }
 
 struct TypeInfo {
@@ -37,8 +36,8 @@ bool isType(int64_t gradcType) { return gradcType >= 0 && gradcType < int64_t(st
 bool isFloat8(DataType type) { return type == DataType::f8E4M3 || type == DataType::f8E5M2; }
 
 /// The largest power of two, up to mostAlignment, that divides every matrix's address.
-uint32_t alignmentOf(const std::byte *address, int64_t bytesBetween) {
-  auto bits = reinterpret_cast<uintptr_t>(address) | uintptr_t(bytesBetween) | mostAlignment;
+uint32_t alignmentOf(cuda::Address address, int64_t bytesBetween) {
+  cuda::Address bits = address | cuda::Address(bytesBetween) | mostAlignment;
   return uint32_t(bits & (~bits + 1));
 }
 
@@ -96,16 +95,15 @@ Batches batchesOf(const GradcGemm &gemm) {
 Status checkTypes(const GradcGemm &gemm) {
   for (const GradcMatrix *matrix : {&gemm.a, &gemm.b, &gemm.c})
     if (!isType(matrix->type))
-      return refused(gemm, fmt::format("type {} of an operand", matrix->type));
+      return refused(fmt::format("type {} of an operand", matrix->type));
   EpilogueParts parts = partsOf(gemm.epilogue);
   if (!parts.known || (parts.hasBias() && !isType(gemm.biasType)))
-    return refused(gemm,
-                   fmt::format("epilogue {} with a bias of type {}", gemm.epilogue, gemm.biasType));
+    return refused(fmt::format("epilogue {} with a bias of type {}", gemm.epilogue, gemm.biasType));
   bool float8A = isFloat8(types[gemm.a.type].type), float8B = isFloat8(types[gemm.b.type].type);
   if (float8A != float8B || (!float8A && gemm.a.type != gemm.b.type))
-    return refused(gemm, "operands of two types");
+    return refused("operands of two types");
   if (gemm.epilogue != GRADC_NO_EPILOGUE && gemm.batch[0] * gemm.batch[1] != 1)
-    return refused(gemm, "an epilogue of batches");
+    return refused("an epilogue of batches");
   return {};
 }
 
@@ -115,17 +113,18 @@ int64_t cublasLtBytesOf(int64_t gradcType) {
   return isType(gradcType) ? types[gradcType].bytes : 0;
 }
 
-Expected<CublasLtCalls> cublasLtCalls(const GradcGemm &gemm, const GemmAddresses &addresses) {
+Expected<CublasLtCalls> cublasLtCalls(const GradcGemm &gemm,
+                                      const cuda::ProductAddresses &addresses) {
   GRADC_RETURN_IF_ERROR(checkTypes(gemm));
   std::optional<CublasLtMatrix> first = transposed(gemm.b, gemm.k, gemm.n),
                                 second = transposed(gemm.a, gemm.m, gemm.k),
                                 result = transposed(gemm.c, gemm.m, gemm.n);
   if (!first || !second || !result || result->transpose != opN)
-    return refused(gemm, "a matrix without contiguous rows or columns");
+    return refused("a matrix without contiguous rows or columns");
   if (isFloat8(first->type) && (first->transpose != opT || second->transpose != opN))
-    return refused(gemm, "fp8 operands that do not lie along the depth");
+    return refused("fp8 operands that do not lie along the depth");
   Batches batches = batchesOf(gemm);
-  auto lay = [&](CublasLtMatrix &matrix, const GradcMatrix &ours, const std::byte *address) {
+  auto lay = [&](CublasLtMatrix &matrix, const GradcMatrix &ours, cuda::Address address) {
     int64_t bytes = types[ours.type].bytes;
     matrix.batchStride = batches.inner > 1 ? ours.batchStride[batches.dimension] : 0;
     int64_t outer = batches.outer > 1 ? ours.batchStride[0] : 0;

@@ -15,6 +15,12 @@
 namespace gradc::rt {
 namespace {
 
+cuda::ProductAddresses addressesOf(GemmOperandsOnHost &operands) {
+  auto at = [](const std::byte *pointer) { return reinterpret_cast<cuda::Address>(pointer); };
+  return {at(operands.a()),      at(operands.b()),    at(operands.c()),   at(operands.scaleA()),
+          at(operands.scaleB()), at(operands.bias()), at(operands.aux()), at(operands.workspace())};
+}
+
 class CublasLt : public testing::Test {
 protected:
   void SetUp() override {
@@ -37,9 +43,7 @@ protected:
   }
 
   Status run(GemmOperandsOnHost &operands) {
-    GemmAddresses at{operands.a(),      operands.b(),    operands.c(),   operands.scaleA(),
-                     operands.scaleB(), operands.bias(), operands.aux(), operands.workspace()};
-    return products->run(operands.gemm(), at, nullptr);
+    return products->run(operands.gemm(), addressesOf(operands), nullptr);
   }
 
   void check(const GemmCase &gemm) {
@@ -183,15 +187,17 @@ protected:
     CublasLt::TearDown();
   }
   void tune() {
-    TuningDevice device;
+    cuda::TuningDevice device;
     device.seconds = [this](const std::function<Status()> &work) -> Expected<double> {
       GRADC_RETURN_IF_ERROR(work());
       return ++timed <= 5 ? 3e-6 : 2e-6;
     };
-    device.preserving = [](std::byte *begin, int64_t bytes, const std::function<Status()> &work) {
-      std::vector<std::byte> copy(begin, begin + bytes);
+    device.preserving = [](cuda::Address begin, int64_t bytes,
+                           const std::function<Status()> &work) {
+      auto *at = reinterpret_cast<std::byte *>(begin);
+      std::vector<std::byte> copy(at, at + bytes);
       Status status = work();
-      std::copy(copy.begin(), copy.end(), begin);
+      std::copy(copy.begin(), copy.end(), at);
       return status;
     };
     products->tune(device, "a GPU");
@@ -206,11 +212,10 @@ TEST_F(CublasLtTuning, MeasuresAShapeOnceAndKeepsTheFastest) {
   EXPECT_EQ(timed, 10); // two algorithms
   check({.m = 8, .n = 8, .k = 8});
   EXPECT_EQ(timed, 10);
-  ASSERT_EQ(products->tuner()->lines().size(), 1u);
-  EXPECT_NE(products->tuner()->lines()[0].find("choice 2 of 2, 2.0 us (its first: 3.0 us)"),
+  ASSERT_EQ(products->choices().size(), 1u);
+  EXPECT_NE(products->choices()[0].find("choice 2 of 2, 2.0 us (its first: 3.0 us)"),
             std::string::npos)
-      << products->tuner()->lines()[0];
-  EXPECT_EQ(products->tuner()->warning(), "");
+      << products->choices()[0];
 
   auto other = CublasLtProducts::create();
   ASSERT_TRUE(other.ok());
@@ -218,7 +223,7 @@ TEST_F(CublasLtTuning, MeasuresAShapeOnceAndKeepsTheFastest) {
   tune();
   check({.m = 8, .n = 8, .k = 8});
   EXPECT_EQ(timed, 10);
-  EXPECT_NE(products->tuner()->lines()[0].find("as measured before"), std::string::npos);
+  EXPECT_NE(products->choices()[0].find("as measured before"), std::string::npos);
 }
 
 TEST_F(CublasLtTuning, WhatIsAddedToIsPreserved) {
@@ -245,10 +250,7 @@ TEST_F(CublasLt, RefusesWhatTheLibraryCannotBeTold) {
     GemmOperandsOnHost operands(gemm);
     GradcGemm changed = operands.gemm();
     change(changed);
-    Status status = products->run(changed,
-                                  {operands.a(), operands.b(), operands.c(), nullptr, nullptr,
-                                   operands.bias(), operands.aux(), operands.workspace()},
-                                  nullptr);
+    Status status = products->run(changed, addressesOf(operands), nullptr);
     EXPECT_FALSE(status.ok());
     EXPECT_NE(status.message().find(says), std::string::npos) << status.message();
   };

@@ -4,8 +4,11 @@
 #include "tests/cuda/FakeCublasLt.h"
 
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <functional>
+
+#include <dlfcn.h>
 
 #include "runtime/emulator/Gemm.h"
 #include "tests/cuda/FakeDescription.h"
@@ -55,6 +58,40 @@ uint64_t packed(const PreferenceOpaque &preference) {
 
 bool isAligned(const void *pointer, uint64_t bytes) {
   return bytes != 0 && reinterpret_cast<uintptr_t>(pointer) % bytes == 0;
+}
+
+/// A product as it is executed, in the order of its stream.
+struct Job {
+  GradcGemm gemm;
+  const std::byte *a, *b;
+  std::byte *c;
+  const float *scaleA, *scaleB; ///< read when it is executed, as the GPU does
+  std::byte *bias, *aux;
+  void *workspace;
+  size_t workspaceBytes; ///< that are overwritten
+};
+
+int play(const void *data) {
+  const Job &job = *static_cast<const Job *>(data);
+  if (job.workspaceBytes > 0)
+    std::memset(job.workspace, 0xff, job.workspaceBytes);
+  float scale = (job.scaleA ? *job.scaleA : 1.0f) * (job.scaleB ? *job.scaleB : 1.0f);
+  gradc::rt::Status played = emulateGemm(job.gemm, {job.a, job.b, job.c, scale, job.bias, job.aux});
+  ++products;
+  return played.ok() ? statusSuccess : refuse("cublasLtMatmul", played.message());
+}
+
+/// The stand-in for the driver runs work when its stream does; without one it is done at once.
+Result queue(Stream stream, const Job &job) {
+  using Queue = int(void *, int (*)(const void *), const void *, unsigned long long);
+  const char *path = std::getenv("GRADC_LIBCUDA");
+  void *driver = path ? dlopen(path, RTLD_NOW | RTLD_NOLOAD) : nullptr;
+  void *found = driver ? dlsym(driver, "gradcFakeQueue") : nullptr;
+  int result =
+      found ? reinterpret_cast<Queue *>(found)(stream, play, &job, sizeof(job)) : play(&job);
+  if (driver)
+    dlclose(driver);
+  return result == 0 ? statusSuccess : statusExecutionFailed;
 }
 
 } // namespace
@@ -194,7 +231,7 @@ FAKE Result cublasLtMatmul(Handle handle, MatmulDescriptor descriptor, const voi
                            const void *a, MatrixLayout layoutA, const void *b, MatrixLayout layoutB,
                            const void *beta, const void *c, MatrixLayout layoutC, void *d,
                            MatrixLayout layoutD, const Algorithm *algorithm, void *workspace,
-                           size_t workspaceBytes, Stream) {
+                           size_t workspaceBytes, Stream stream) {
   const char *call = "cublasLtMatmul";
   FakeProduct product{*descriptor, *layoutA, *layoutB, *layoutC, *layoutD};
   if (std::string reason = product.whyNot(); !handle || !reason.empty())
@@ -218,20 +255,13 @@ FAKE Result cublasLtMatmul(Handle handle, MatmulDescriptor descriptor, const voi
   if (addend != 0 && descriptor->epilogue != epilogueDefault &&
       descriptor->epilogue != epilogueBGradA && descriptor->epilogue != epilogueBGradB)
     return refuse(call, "an epilogue of a result that is added to");
-  if (needed > 0)
-    std::memset(workspace, 0xff, needed);
-  auto scaleOf = [](const void *scale) {
-    return scale ? *static_cast<const float *>(scale) : 1.0f;
-  };
   auto *bias = static_cast<std::byte *>(const_cast<void *>(descriptor->bias));
   auto *aux = static_cast<std::byte *>(const_cast<void *>(descriptor->aux));
-  gradc::rt::Status played =
-      emulateGemm(product.gemm(addend != 0),
-                  {static_cast<const std::byte *>(b), static_cast<const std::byte *>(a),
-                   static_cast<std::byte *>(d),
-                   scaleOf(descriptor->scaleA) * scaleOf(descriptor->scaleB), bias, aux});
-  ++products;
-  return played.ok() ? statusSuccess : refuse(call, played.message());
+  return queue(stream,
+               {product.gemm(addend != 0), static_cast<const std::byte *>(b),
+                static_cast<const std::byte *>(a), static_cast<std::byte *>(d),
+                static_cast<const float *>(descriptor->scaleA),
+                static_cast<const float *>(descriptor->scaleB), bias, aux, workspace, needed});
 }
 
 } // extern "C"

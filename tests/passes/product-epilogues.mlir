@@ -66,6 +66,9 @@ func.func @gelu_gradient(%dy: tensor<6x8xbf16>, %w: tensor<16x8xbf16>, %a: tenso
 // CHECK-LABEL: func.func @batches(
 // CHECK: nn.matmul
 // CHECK: nn.fused
+// CHECK-LABEL: func.func @gradient_of_itself(
+// CHECK: nn.matmul
+// CHECK: nn.fused
 func.func @more_than_an_epilogue(%x: tensor<6x8xf32>, %w: tensor<8x16xf32>, %b: tensor<16xf32>, %r: tensor<6x16xf32>) -> tensor<6x16xf32> {
   %0 = nn.matmul %x, %w : tensor<6x8xf32>, tensor<8x16xf32> -> tensor<6x16xf32>
   %1 = nn.add %0, %b : tensor<6x16xf32>, tensor<16xf32>
@@ -96,4 +99,9 @@ func.func @batches(%x: tensor<2x6x8xf32>, %w: tensor<2x8x16xf32>) -> tensor<2x6x
   %0 = nn.matmul %x, %w : tensor<2x6x8xf32>, tensor<2x8x16xf32> -> tensor<2x6x16xf32>
   %1 = nn.activation gelu_tanh %0 : tensor<2x6x16xf32>
   return %1 : tensor<2x6x16xf32>
+}
+func.func @gradient_of_itself(%x: tensor<6x8xf32>, %w: tensor<8x16xf32>) -> tensor<6x16xf32> {
+  %0 = nn.matmul %x, %w : tensor<6x8xf32>, tensor<8x16xf32> -> tensor<6x16xf32>
+  %1 = nn.activation_grad gelu_tanh %0, %0 : tensor<6x16xf32>
+  return %1 : tensor<6x16xf32>
 }

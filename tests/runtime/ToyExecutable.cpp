@@ -265,7 +265,7 @@ const std::string &toyMetadata() { return toy().metadata; }
 
 GradcExecutable toyWithMetadata(const std::string &metadata) {
   return {GRADC_ABI_VERSION, metadata.data(),  int64_t(metadata.size()), nullptr, 0, 4,
-          programs,          &gradc_cpu_device};
+          programs,          &gradc_cpu_device, nullptr};
 }
 
 const GradcExecutable &toyExecutable() {

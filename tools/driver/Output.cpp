@@ -52,10 +52,6 @@ Failure Compiler::checkOutput() const {
 Failure Compiler::checkTarget() {
   if (Failure failure = chooseBackend())
     return failure;
-  if (writesProgram() && request.target != "cpu" && !request.emulate)
-    return {Exit::userError, "--target " + request.target +
-                                 ": executables for GPUs are not in this version; add --emulate, "
-                                 "or --emit ptx or cubin"};
   if (request.emulate && !writesProgram())
     return {Exit::userError,
             "--emulate is for executables, and none is asked for; leave it out, "
@@ -99,7 +95,7 @@ codegen::CompileFlags Compiler::flags() const {
           request.gemm,
           request.target,
           request.emulate,
-          codegen::CpuTarget::host()};
+          backend->host()};
 }
 
 Failure Compiler::generate() {
@@ -126,7 +122,7 @@ Failure Compiler::writeObject(const std::string &path) {
   if (!object)
     return diagnosed(Exit::defect, oneLine(object.takeError()));
   codegen::emitStepProgram(module(), metadata(), backend->runtime().deviceSymbol, **object);
-  llvm::Error error = codegen::writeObjectFile(**object, codegen::CpuTarget::host(), path);
+  llvm::Error error = codegen::writeObjectFile(**object, backend->host(), path);
   return error ? Failure{Exit::machineFault, oneLine(std::move(error))} : Failure{};
 }
 

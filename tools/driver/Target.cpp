@@ -58,7 +58,7 @@ llvm::Expected<std::unique_ptr<codegen::Backend>> makeBackend(const CompileReque
     return llvm::createStringError("--gemm " + request.gemm +
                                    " is for products on the CPU; leave it out with --target " +
                                    request.target);
-  return std::make_unique<codegen::gpu::GpuBackend>(*target, host);
+  return std::make_unique<codegen::gpu::GpuBackend>(*target, host, request.emulate);
 }
 
 } // namespace gradc

@@ -1,0 +1,243 @@
+// See CudaDevice.h.
+#include "runtime/cuda/CudaDevice.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <limits>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "runtime/Epilogue.h"
+#include "runtime/cuda/Ranges.h"
+
+namespace gradc::rt::cuda {
+namespace {
+
+constexpr uint32_t pattern = 0xA5C3F00D; // no number that kernels are likely to write
+
+/// Whether programs are replayed as graphs: $GRADC_CUDA_GRAPH, unless it is "off".
+bool wantsGraphs() {
+  const char *word = std::getenv("GRADC_CUDA_GRAPH");
+  return !word || std::string_view(word) != "off";
+}
+
+} // namespace
+
+Expected<std::unique_ptr<CudaDevice>> CudaDevice::create(const GradcImages &images) {
+  GRADC_ASSIGN_OR_RETURN(auto context, GpuContext::create());
+  std::unique_ptr<CudaDevice> device(new CudaDevice(std::move(context)));
+  GRADC_RETURN_IF_ERROR(device->open(images));
+  return device;
+}
+
+Status CudaDevice::open(const GradcImages &images) {
+  GRADC_ASSIGN_OR_RETURN(Kernels kernels, Kernels::load(*context_, images));
+  kernels_ = std::make_unique<Kernels>(std::move(kernels));
+  GRADC_ASSIGN_OR_RETURN(compute_, createStream(driver()));
+  GRADC_ASSIGN_OR_RETURN(begin_, createEvent(driver(), eventDefault));
+  GRADC_ASSIGN_OR_RETURN(end_, createEvent(driver(), eventDefault));
+  if (wantsGraphs())
+    graphs_ = std::make_unique<Graphs>(driver(), compute_.get());
+  return Status();
+}
+
+/// Nothing may be released that is still in use.
+CudaDevice::~CudaDevice() {
+  if (compute_.get())
+    (void)driver().streamSynchronize.raw(compute_.get());
+}
+
+Status CudaDevice::allocate(const SpaceSizes &sizes) {
+  GRADC_ASSIGN_OR_RETURN(Memory memory, Memory::create(*context_, sizes));
+  memory_ = std::make_unique<Memory>(std::move(memory));
+  GRADC_ASSIGN_OR_RETURN(Transfers transfers,
+                         Transfers::create(driver(), compute_.get(), memory_->inbox()));
+  transfers_ = std::make_unique<Transfers>(std::move(transfers));
+  GRADC_RETURN_IF_ERROR(driver().memsetD32Async(
+      memory_->all(), 0, std::size_t(memory_->allBytes()) / sizeof(uint32_t), compute_.get()));
+  return transfers_->upload(memory_->space(GRADC_CONSTANT), sizes.constants, sizes.constantBytes);
+}
+
+Status CudaDevice::write(GradcSpace space, int64_t offset, const void *data, int64_t bytes) {
+  GRADC_ASSIGN_OR_RETURN(Address to, memory_->range(space, offset, bytes));
+  return afterwards(transfers_->upload(to, data, bytes));
+}
+
+Status CudaDevice::read(GradcSpace space, int64_t offset, void *data, int64_t bytes) {
+  GRADC_ASSIGN_OR_RETURN(Address from, memory_->range(space, offset, bytes));
+  return afterwards(transfers_->download(from, data, bytes));
+}
+
+/// What fails between programs may be the fault of the one that was queued last: where its launches
+/// were not waited for, its error shows at the next call that waits.
+Status CudaDevice::afterwards(const Status &status) const {
+  return last_.empty() ? status : status.during("after " + last_);
+}
+
+Status CudaDevice::run(const GradcProgram &program, const LaunchObserver &observe) {
+  Range range(program.name);
+  int64_t run = ++runs_[&program];
+  last_ = fmt::format("{}, run {}", program.name, run);
+  careful_ = run == 1 || !graphs_;
+  auto issue = [&] { return Device::run(program, observe); };
+  Status status = observe || careful_ ? issue() : graphs_->launch(program, issue);
+  careful_ = false;
+  if (status.ok() && graphs_ && !observe)
+    last_ += " (GRADC_CUDA_GRAPH=off finds the kernel)";
+  return status.during(fmt::format("{}, run {}", program.name, run));
+}
+
+Status CudaDevice::launch(const GradcLaunch &launch, int64_t iteration) {
+  Range range(launch.name);
+  Status status = launchKernel(launch, iteration);
+  if (status.ok())
+    status = waitIfCareful();
+  return status.during(fmt::format("kernel {}", launch.name));
+}
+
+Status CudaDevice::launchKernel(const GradcLaunch &launch, int64_t iteration) {
+  if (!launch.gpu)
+    return Status::defect("is not for a GPU; please report this");
+  if (launch.tasks > std::numeric_limits<int32_t>::max())
+    return Status::defect(fmt::format("{} blocks are more than a launch can have; compile with a "
+                                      "smaller --micro-batch or --seq",
+                                      launch.tasks));
+  if (launch.tasks <= 0)
+    return Status();
+  GRADC_ASSIGN_OR_RETURN(Function function, kernels_->find(launch));
+  addresses_.resize(std::size_t(launch.bufferCount));
+  parameters_.clear();
+  for (std::size_t i = 0; i < addresses_.size(); ++i) {
+    addresses_[i] = memory_->resolve(launch.buffers[i], iteration);
+    parameters_.push_back(&addresses_[i]);
+  }
+  int64_t extent = launch.extent;
+  parameters_.push_back(&extent);
+  return driver().launchKernel(
+      function, unsigned(launch.tasks), 1, 1, unsigned(launch.gpu->threads), 1, 1,
+      unsigned(launch.gpu->sharedBytes), compute_.get(), parameters_.data(), nullptr);
+}
+
+Status CudaDevice::gemm(const GradcGemm &gemm, int64_t iteration) {
+  Range range(gemm.name);
+  Status status = product(gemm, iteration);
+  if (status.ok())
+    status = waitIfCareful();
+  return status.during(fmt::format("product {}", gemm.name));
+}
+
+Status CudaDevice::product(const GradcGemm &gemm, int64_t iteration) {
+  if (!products_) {
+    GRADC_ASSIGN_OR_RETURN(products_, createProducts());
+    if (tunes_)
+      products_->tune(tuningDevice(), context_->name());
+  }
+  auto address = [&](const GradcBuffer &buffer) { return memory_->resolve(buffer, iteration); };
+  ProductAddresses addresses{address(gemm.a.buffer), address(gemm.b.buffer),
+                             address(gemm.c.buffer)};
+  if (gemm.scaled) {
+    addresses.scaleA = address(gemm.scaleA);
+    addresses.scaleB = address(gemm.scaleB);
+  }
+  EpilogueParts epilogue = partsOf(gemm.epilogue);
+  if (epilogue.hasBias())
+    addresses.bias = address(gemm.bias);
+  if (epilogue.hasAux())
+    addresses.aux = address(gemm.aux);
+  if (gemm.workspaceBytes > 0)
+    addresses.workspace = address(gemm.workspace);
+  return products_->run(gemm, addresses, compute_.get());
+}
+
+Status CudaDevice::tune() {
+  tunes_ = true;
+  return Status();
+}
+
+std::vector<std::string> CudaDevice::choices() const {
+  return products_ ? products_->choices() : std::vector<std::string>();
+}
+
+TuningDevice CudaDevice::tuningDevice() {
+  TuningDevice device;
+  device.seconds = [this](const std::function<Status()> &work) -> Expected<double> {
+    LaunchTimes times;
+    GRADC_RETURN_IF_ERROR(time(work, times));
+    return std::chrono::duration<double>(times.end - times.begin).count();
+  };
+  device.preserving = [this](Address begin, int64_t bytes, const std::function<Status()> &work) {
+    std::vector<std::byte> copy(static_cast<std::size_t>(bytes));
+    GRADC_RETURN_IF_ERROR(transfers_->download(begin, copy.data(), bytes));
+    GRADC_RETURN_IF_ERROR(work());
+    return transfers_->upload(begin, copy.data(), bytes);
+  };
+  return device;
+}
+
+Status CudaDevice::waitIfCareful() {
+  return careful_ ? driver().streamSynchronize(compute_.get()) : Status();
+}
+
+Status CudaDevice::time(const std::function<Status()> &work, LaunchTimes &times) {
+  GRADC_RETURN_IF_ERROR(driver().eventRecord(begin_.get(), compute_.get()));
+  GRADC_RETURN_IF_ERROR(work());
+  GRADC_RETURN_IF_ERROR(driver().eventRecord(end_.get(), compute_.get()));
+  GRADC_RETURN_IF_ERROR(driver().eventSynchronize(end_.get()));
+  times.end = std::chrono::steady_clock::now();
+  float milliseconds = 0;
+  GRADC_RETURN_IF_ERROR(driver().eventElapsedTime(&milliseconds, begin_.get(), end_.get()));
+  times.begin = times.end - std::chrono::duration_cast<std::chrono::steady_clock::duration>(
+                                std::chrono::duration<float, std::milli>(milliseconds));
+  return Status();
+}
+
+Status CudaDevice::synchronize() { return afterwards(driver().streamSynchronize(compute_.get())); }
+
+Status CudaDevice::fillArena() {
+  return driver().memsetD32Async(memory_->space(GRADC_ARENA), pattern,
+                                 std::size_t(memory_->size(GRADC_ARENA)) / sizeof(pattern),
+                                 compute_.get());
+}
+
+Expected<int64_t> CudaDevice::arenaHighWater() {
+  constexpr int64_t wordBytes = 2 * sizeof(pattern), mostWords = 1 << 19;
+  int64_t words = memory_->size(GRADC_ARENA) / wordBytes;
+  constexpr uint64_t whole = uint64_t(pattern) << 32 | pattern;
+  std::vector<uint64_t> piece;
+  while (words > 0) {
+    piece.resize(std::size_t(std::min(words, mostWords)));
+    int64_t first = words - int64_t(piece.size());
+    GRADC_RETURN_IF_ERROR(
+        read(GRADC_ARENA, first * wordBytes, piece.data(), int64_t(piece.size()) * wordBytes));
+    while (!piece.empty() && piece.back() == whole)
+      piece.pop_back();
+    words = first + int64_t(piece.size());
+    if (!piece.empty())
+      break;
+  }
+  return words * wordBytes;
+}
+
+} // namespace gradc::rt::cuda
+
+namespace {
+
+gradc::rt::Expected<std::unique_ptr<gradc::rt::Device>>
+createDevice(const GradcExecutable &executable, gradc::rt::ThreadPool &) {
+  static constexpr GradcImages none{0, nullptr};
+  GRADC_ASSIGN_OR_RETURN(auto device, gradc::rt::cuda::CudaDevice::create(
+                                          executable.images ? *executable.images : none));
+  return std::unique_ptr<gradc::rt::Device>(std::move(device));
+}
+
+/// The name alone: what it reaches is not measured.
+gradc::rt::Expected<gradc::rt::DevicePeak> peak(int) {
+  GRADC_ASSIGN_OR_RETURN(auto context, gradc::rt::cuda::GpuContext::create());
+  return gradc::rt::DevicePeak{context->name()};
+}
+
+} // namespace
+
+constinit const GradcDeviceKind gradc_cuda_device = {createDevice, peak};

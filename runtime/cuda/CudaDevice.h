@@ -1,0 +1,70 @@
+// An NVIDIA GPU as a device. Work goes to one stream, copies go on another; a program's first run
+// launches kernel by kernel and waits for each, so that an error names its kernel, and later runs
+// replay it as a CUDA graph. docs/design/cuda.md.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "runtime/Device.h"
+#include "runtime/cuda/Context.h"
+#include "runtime/cuda/Graphs.h"
+#include "runtime/cuda/Kernels.h"
+#include "runtime/cuda/Memory.h"
+#include "runtime/cuda/Products.h"
+#include "runtime/cuda/Transfers.h"
+
+namespace gradc::rt::cuda {
+
+/// Used by the thread that made it. Every error names the call of the driver that failed, the
+/// kernel or program it was made for, and the run of that program.
+class CudaDevice final : public Device {
+public:
+  /// `images` has the kernels of the programs.
+  static Expected<std::unique_ptr<CudaDevice>> create(const GradcImages &images);
+  ~CudaDevice() override;
+
+  Status allocate(const SpaceSizes &sizes) override;
+  Status write(GradcSpace space, int64_t offset, const void *data, int64_t bytes) override;
+  Status read(GradcSpace space, int64_t offset, void *data, int64_t bytes) override;
+  Status run(const GradcProgram &program, const LaunchObserver &observe) override;
+  Status launch(const GradcLaunch &launch, int64_t iteration) override;
+  Status gemm(const GradcGemm &gemm, int64_t iteration) override;
+  Status time(const std::function<Status()> &work, LaunchTimes &times) override;
+  Status tune() override;
+  std::vector<std::string> choices() const override;
+  Status synchronize() override;
+  Status fillArena() override;
+  Expected<int64_t> arenaHighWater() override;
+
+private:
+  explicit CudaDevice(std::unique_ptr<GpuContext> context) : context_(std::move(context)) {}
+  const Driver &driver() const { return context_->driver(); }
+  Status open(const GradcImages &images);
+  Status launchKernel(const GradcLaunch &launch, int64_t iteration);
+  Status product(const GradcGemm &gemm, int64_t iteration);
+  TuningDevice tuningDevice();
+  Status waitIfCareful();
+  Status afterwards(const Status &status) const;
+
+  std::unique_ptr<GpuContext> context_;
+  std::unique_ptr<Kernels> kernels_;
+  std::unique_ptr<Products> products_; ///< made for the first product
+  Owned<Stream> compute_;
+  Owned<Event> begin_, end_; ///< of what is timed
+  std::unique_ptr<Memory> memory_;
+  std::unique_ptr<Transfers> transfers_;
+  std::unique_ptr<Graphs> graphs_; ///< null: every run is launch by launch
+  std::unordered_map<const GradcProgram *, int64_t> runs_;
+  bool careful_ = false; ///< wait for each launch
+  bool tunes_ = false;
+  std::string last_;               ///< the program and run that was queued last
+  std::vector<Address> addresses_; ///< of the current launch; kept to allocate nothing in a step
+  std::vector<void *> parameters_;
+};
+
+} // namespace gradc::rt::cuda
+
+extern "C" const GradcDeviceKind gradc_cuda_device;

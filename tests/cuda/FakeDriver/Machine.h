@@ -1,0 +1,155 @@
+// A GPU's driver, played on the host for tests of runtime/cuda: strict where a real one is lenient,
+// and as lazy as a real one may be. Work that is queued on a stream runs when something waits for
+// it, and no sooner; what should have waited and did not sees it missing.
+//
+// Environment:
+//   GRADC_FAKE_KERNELS     a shared library made of a program compiled with --emulate: its kernels
+//   GRADC_FAKE_CAPABILITY  of the GPU, times ten [90]
+//   GRADC_FAKE_MEMORY      of the GPU, in bytes [1 GiB]
+//   GRADC_FAKE_ORDER       late [nothing runs before it is waited for], copies or compute: that
+//                          stream (compute is the one that was made first) runs as soon as it can
+//   GRADC_FAKE_FAIL        SYMBOL:N:CODE: the Nth call of a function gives CODE
+//   GRADC_FAKE_REFUSE      cubin: no cubin is taken
+//   GRADC_FAKE_LOG         a file that the name of each function called is appended to
+//
+// Whatever is wrong beyond an error code is told on standard error; at the end of the process what
+// was not released is listed, and the exit code is 99.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "runtime/cuda/DriverApi.h"
+#include "runtime/emulator/Emulator.h"
+
+namespace gradc::rt::cuda {
+
+/// A piece of work of a stream, or an event to note or to wait for.
+struct Operation {
+  enum class Kind { work, record, wait } kind = Kind::work;
+  std::function<Result()> run; ///< of work
+  EventObject *event = nullptr;
+  uint64_t number = 0; ///< of the record
+};
+
+struct EventObject {
+  bool hasTimes = false;
+  uint64_t recorded = 0, done = 0; ///< records queued, and executed
+  StreamObject *stream = nullptr;  ///< of the last record
+  double milliseconds = 0;         ///< of the last that was executed
+};
+
+struct GraphObject {
+  std::vector<Operation> operations;
+};
+struct GraphExecObject {
+  std::vector<Operation> operations;
+};
+
+struct StreamObject {
+  std::deque<Operation> queue;
+  GraphObject *capture = nullptr;
+  bool captureBroken = false;
+};
+
+struct ModuleObject {
+  std::string image;
+  bool isCubin = false;
+  std::set<FunctionObject *> functions;
+};
+
+struct FunctionObject {
+  std::string name;
+  const GradcGpuKernel *kernel = nullptr;
+  int maxDynamicShared = 48 << 10;
+};
+
+struct ContextObject {};
+
+namespace fake {
+
+class Machine {
+public:
+  static Machine &get();
+
+  // --- what every entry point begins with
+  /// The code that this call is to fail with; success for all others.
+  Result enter(const char *symbol);
+  /// Whether a context is current, and no error stuck.
+  Result ready() const;
+
+  // --- streams and events
+  Result queue(StreamObject *stream, Operation operation);
+  /// Executes what the stream holds.
+  Result drain(StreamObject *stream);
+  /// Executes what an event needs, up to its record of that number.
+  Result reach(EventObject *event, uint64_t number);
+  /// For calls that no capture allows: breaks those under way.
+  Result refuseInCapture();
+
+  // --- memory
+  Result allocate(Address *address, std::size_t bytes);
+  Result release(Address address);
+  /// The bytes from the address to the end of its allocation; 0 where there is none.
+  std::size_t reachOf(Address address) const;
+  bool isPinned(const void *address, std::size_t bytes) const;
+
+  Result launch(const FunctionObject &function, unsigned blocks, unsigned threads, unsigned shared,
+                std::vector<Address> buffers, int64_t extent);
+
+  /// Says what went wrong, for people.
+  Result complain(Result result, const std::string &text) const;
+
+  int capability = 90;
+  std::size_t memoryBytes = std::size_t(1) << 30;
+  bool refusesCubins = false;
+  int retained = 0;
+  ContextObject context;
+  bool isCurrent = false;
+  Result stuck = success;
+  std::vector<StreamObject *> streams; ///< in the order of their making
+  std::set<EventObject *> events;
+  std::set<ModuleObject *> modules;
+  std::set<GraphObject *> graphs;
+  std::set<GraphExecObject *> executables;
+  std::map<std::byte *, std::size_t> pinned;
+
+private:
+  Machine();
+  ~Machine();
+  Machine(const Machine &) = delete;
+  /// The host reaches the GPU's memory only while work of the GPU runs.
+  class Opened;
+  Result execute(StreamObject *stream);
+  bool canExecute(const StreamObject *stream) const;
+  void runEager();
+
+  std::map<Address, std::size_t> allocations_;
+  std::size_t allocated_ = 0;
+  int opened_ = 0;
+  std::string order_ = "late", log_, failing_;
+  int64_t failingCall_ = 0, callsSeen_ = 0;
+  Result failingCode_ = success;
+  Emulator emulator_;
+};
+
+/// The kernel of that name; null when nobody has it.
+const GradcGpuKernel *findKernel(const std::string &name);
+
+} // namespace fake
+} // namespace gradc::rt::cuda
+
+extern "C" {
+/// Adds a kernel, which stays the caller's; for tests that compile no program.
+void gradcFakeAddKernel(const char *name, const GradcGpuKernel *kernel);
+/// Queues work on a stream as a library above the driver would; it sees the GPU's memory at its
+/// addresses. `work` gets a copy of `bytes` of `data` each time it runs, and gives a CUresult.
+int gradcFakeQueue(void *stream, int (*work)(const void *data), const void *data,
+                   unsigned long long bytes);
+}
