@@ -17,8 +17,7 @@
 namespace gradc::codegen::gpu {
 
 /// Empty when kernels for GPUs can be emitted, else what is wrong with the spec. Refused: head
-/// dimensions that are not multiples of 16 or above 128, strides that are no multiples of 16 bytes,
-/// scales that are not above 0, and dropout.
+/// dimensions above 128, whose sums no thread's registers hold.
 std::string verifyForGpu(const AttentionSpec &spec);
 
 /// How a block goes about its part.
@@ -33,6 +32,12 @@ struct AttentionSchedule {
 AttentionSchedule forwardSchedule(const AttentionSpec &spec);
 AttentionSchedule keySchedule(const AttentionSpec &spec);   ///< backward, blocks that own keys
 AttentionSchedule querySchedule(const AttentionSpec &spec); ///< backward, blocks that own queries
+
+/// Columns of tiles: the head dimension, and zeros up to whole matrix instructions.
+int64_t tileColumns(const AttentionSpec &spec);
+/// Bytes that a thread reads or writes of a tensor at once: the most that the head dimension and
+/// all strides are multiples of, of 16, 8, 4 and 2.
+int64_t accessBytes(const AttentionSpec &spec);
 
 /// Blocks that a multiprocessor should hold, backward: as many as leave each thread the registers
 /// that it needs, where the assembler, told nothing, settles for fewer and spills; 0: told nothing.

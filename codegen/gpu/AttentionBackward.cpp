@@ -4,7 +4,8 @@
 //   scores = X1 Y1^T, dP = X2 Y2^T, P = exp(scale scores - lse), dS = P (dP - delta),
 //   first += dS Y1, second += P Y2,
 // where keys own (K, V) and see (Q, dO): first is dk, second dv, and queries own (Q, dO) and see
-// (K, V): first is dq. So P and dS already are the operands of the products that use them.
+// (K, V): first is dq. So P and dS already are the operands of the products that use them. With
+// dropout's factors M: dS = P (M dP - delta), and second takes M P.
 #include "codegen/gpu/AttentionBlock.h"
 #include "codegen/kernels/CeilDiv.h"
 
@@ -22,7 +23,7 @@ struct SharedLayout {
   int64_t perStatistic;
 
   SharedLayout(const AttentionSpec &spec, const AttentionSchedule &schedule, bool ofKeys) {
-    TileLayout layout{spec.headDim, spec.dtype};
+    TileLayout layout{tileColumns(spec), spec.dtype};
     tile = layout.bytes(schedule.tile);
     statistics = 2 * tile;
     perStatistic = schedule.tile * 4;
@@ -44,16 +45,16 @@ public:
   BackwardEmitter(BlockPrinter &printer, const AttentionSpec &spec, Side side, Val memory,
                   ArrayRef<Value> buffers)
       : AttentionBlock(printer, spec, side == Side::keys ? keySchedule(spec) : querySchedule(spec),
-                       memory, {&e, buffers[6]}),
+                       memory, buffers.drop_front(6)),
         spec(spec), schedule(side == Side::keys ? keySchedule(spec) : querySchedule(spec)),
         side(side), shared(spec, schedule, side == Side::keys), buffers(buffers) {}
 
   /// The side's block number `task`.
   void emit(Val task) {
     openTask(task);
-    first = zeroBands(e, schedule.bands, spec.headDim);
+    first = zeroBands(e, schedule.bands, layout.columns);
     if (ofKeys())
-      second = zeroBands(e, schedule.bands, spec.headDim);
+      second = zeroBands(e, schedule.bands, layout.columns);
     attempt({&first, &second}, firstRow + warpRow, {},
             [&](bool careful) { passOverTiles(careful); });
     store();
@@ -115,9 +116,23 @@ private:
         ofKeys() ? tilesAHead * spec.group() : tilesAHead, shared.stage, carried,
         [&](Val i, Val bytes) { fetch(i, bytes); },
         [&](Val i, Val bytes) {
+          openDropout(i);
           for (int64_t chunk = 0; chunk < schedule.tile; chunk += schedule.chunk)
             compute(tileOf(i), bytes, chunk, careful);
         });
+  }
+
+  /// Turns to the weights of a tile that dropout keeps.
+  void openDropout(Val i) {
+    if (!dropout)
+      return;
+    dropout.openHead(batch, headOf(i));
+    kept.clear();
+    for (int64_t band = 0; band < schedule.bands; ++band) {
+      Val row = firstRow + warpRow + band * bandRows;
+      kept.push_back(ofKeys() ? dropout.keptOfKeys(row, tileOf(i), schedule.tile)
+                              : dropout.keptOfQueries(row, tileOf(i), schedule.tile));
+    }
   }
 
   void loadOwn() {
@@ -167,6 +182,7 @@ private:
     SharedTile ownTwo = tile(shared.own + layout.bytes(schedule.rows())).from(warpRow);
     Bands p = zeroBands(e, schedule.bands, schedule.chunk), dS = p;
     products.dots(p, ownOne, one, chunk);
+    orient(p);
     products.dots(dS, ownTwo, two, chunk);
     Val statistics = e.at(memory, bytes + (shared.statistics + chunk * 4));
     Val row = firstRow + warpRow, column = from + chunk;
@@ -174,15 +190,29 @@ private:
       mask.maskQueries(p, row, column, e.at(statistics, 2 * shared.perStatistic));
     else
       mask.maskKeys(p, row, column);
+    int64_t fragment = chunk / fragmentColumns;
+    if (dropout)
+      dropGradients(dS, fragment);
     weightsAndGradients(p, dS, statistics, careful);
-    if (ofKeys())
+    if (ofKeys()) {
+      if (dropout)
+        drop(p, kept, fragment);
       products.weigh(second, p, two, chunk);
+    }
     products.weigh(first, dS, one, chunk);
+  }
+
+  /// The gradients of what dropout gave become those of what it took.
+  void dropGradients(Bands &dP, int64_t fragment) {
+    drop(dP, kept, fragment);
+    for (auto &band : dP)
+      for (FragmentC &x : band)
+        x.map([&](Val gradient, int, int) { return gradient * e.real(dropout.factor()); });
   }
 
   /// Scores become P, dP becomes dS, not yet scaled.
   void weightsAndGradients(Bands &p, Bands &dS, Val statistics, bool careful) {
-    Val scale = e.real(spec.scale * log2e);
+    Val toBase2 = e.real(scale() * log2e);
     Val hidden = e.real(-std::numeric_limits<float>::infinity());
     for (size_t n = 0; n < p[0].size(); ++n) {
       std::array<RowStatistics, 2> ofColumn;
@@ -196,7 +226,7 @@ private:
       for (size_t band = 0; band < p.size(); ++band) {
         auto of = [&](int h, int c) { return ofKeys() ? ofColumn[c] : rows[2 * band + h]; };
         p[band][n].map([&](Val x, int h, int c) {
-          Val weight = e.exp2(e.fma(x, scale, of(h, c).offset));
+          Val weight = e.exp2(e.fma(x, toBase2, of(h, c).offset));
           // What is hidden has no weight even where its query's lse is NaN.
           return careful ? e.select(e.equal(x, hidden), e.real(0), weight) : weight;
         });
@@ -209,9 +239,14 @@ private:
   }
 
   void store() {
-    for (auto &band : first)
-      for (FragmentC &fragment : band)
-        fragment.map([&](Val x, int, int) { return x * e.real(spec.scale); });
+    auto multiply = [&](Bands &sums, double factor) {
+      for (auto &band : sums)
+        for (FragmentC &fragment : band)
+          fragment.map([&](Val x, int, int) { return x * e.real(factor); });
+    };
+    multiply(first, spec.scale);
+    if (dropout)
+      multiply(second, dropout.factor());
     int64_t behind = layout.bytes(schedule.rows());
     SharedTile one = tile(int64_t{0}), two = tile(behind);
     for (int64_t band = 0; band < schedule.bands; ++band) {
@@ -236,6 +271,7 @@ private:
   Val batch, head, firstRow; ///< the head is a key head where keys are owned
   Val firstTile, tilesAHead;
   std::vector<RowStatistics> rows; ///< by band and half, where queries are owned
+  std::vector<Val> kept;           ///< by band: of the tile (AttentionDropout)
   Bands first, second;
 };
 

@@ -7,9 +7,11 @@ using gradc::row::Dtype;
 namespace gradc::codegen::gpu {
 
 AttentionBlock::AttentionBlock(BlockPrinter &printer, const AttentionSpec &spec,
-                               const AttentionSchedule &schedule, Val sharedMemory, Val firstKeys)
-    : e(printer), place(e.thread()), mask(e, place, spec, firstKeys),
-      layout{spec.headDim, spec.dtype}, copy(e, place, layout, schedule.threads()),
+                               const AttentionSchedule &schedule, Val sharedMemory,
+                               ArrayRef<Value> maskBuffers)
+    : e(printer), place(e.thread()), mask(e, place, spec, e.of(maskBuffers[0])),
+      dropout(e, place, spec, maskBuffers.drop_front(spec.documents ? 1 : 0)),
+      layout{tileColumns(spec), spec.dtype}, copy(e, place, layout, schedule.threads()),
       memory(e.of(sharedMemory.v)), warpRow(place.warp * (schedule.bands * bandRows)), spec(spec),
       schedule(schedule) {}
 
@@ -17,7 +19,24 @@ HeadMatrix AttentionBlock::matrix(Val buffer, const AttentionSpec::Strides &stri
                                   Val head) {
   Val elements = e.widen(batch) * strides.batch + e.widen(head) * strides.head;
   return {e.at(buffer, elements * layout.elementBytes()), strides.token * layout.elementBytes(),
-          spec.seq};
+          spec.seq, spec.headDim * layout.elementBytes(), accessBytes(spec)};
+}
+
+void AttentionBlock::orient(Bands &scores) {
+  if (spec.scale > 0)
+    return;
+  for (auto &band : scores)
+    for (FragmentC &fragment : band)
+      fragment.map([&](Val x, int, int) { return x * e.real(spec.scale); });
+}
+
+void AttentionBlock::drop(Bands &weights, ArrayRef<Val> bits, int64_t first) {
+  for (size_t band = 0; band < weights.size(); ++band)
+    for (size_t n = 0; n < weights[band].size(); ++n)
+      weights[band][n].map([&](Val x, int h, int p) {
+        Val isKept = dropout.keeps(bits[band], first + static_cast<int64_t>(n), h, p);
+        return e.select(isKept, x, e.real(0));
+      });
 }
 
 Val AttentionBlock::rowsOfHead(Val buffer, Val batch, Val head) {
@@ -87,15 +106,14 @@ void AttentionBlock::attempt(ArrayRef<Bands *> results, Val row, const Variables
 Val AttentionBlock::rowProduct(const HeadMatrix &x, const HeadMatrix &y, Val row) {
   Val sum = e.real(0), inside = e.widen(e.minimum(row, e.number(spec.seq - 1)));
   Val ofX = e.at(x.base, inside * x.rowBytes), ofY = e.at(y.base, inside * y.rowBytes);
-  constexpr int64_t members = 4, words = 4;
-  for (int64_t first = 0; first < layout.units(); first += members) {
-    Val unit = place.member + first;
+  constexpr int64_t members = 4;
+  for (int64_t first = 0; first < x.pieces(); first += members) {
+    Val piece = place.member + first;
     auto add = [&] {
-      Val offset = e.widen(unit * TileLayout::unitBytes);
-      Val left = e.loadVector(words, e.i32(), e.at(ofX, offset));
-      Val right = e.loadVector(words, e.i32(), e.at(ofY, offset));
-      for (int64_t i = 0; i < words; ++i) {
-        Val l = e.element(left, i), r = e.element(right, i);
+      Val offset = e.widen(piece * x.pieceBytes);
+      SmallVector<Val> left = loadPiece(e, e.at(ofX, offset), x.pieceBytes);
+      SmallVector<Val> right = loadPiece(e, e.at(ofY, offset), x.pieceBytes);
+      for (auto [l, r] : llvm::zip_equal(left, right)) {
         if (!spec.narrow()) {
           sum = e.fma(e.bits(l, e.f32()), e.bits(r, e.f32()), sum);
           continue;
@@ -105,10 +123,10 @@ Val AttentionBlock::rowProduct(const HeadMatrix &x, const HeadMatrix &y, Val row
         sum = e.fma(l1, r1, e.fma(l0, r0, sum));
       }
     };
-    if (first + members <= layout.units())
+    if (first + members <= x.pieces())
       add();
     else
-      e.when(e.less(unit, layout.units()), {&sum}, add);
+      e.when(e.less(piece, x.pieces()), {&sum}, add);
   }
   return e.quadSum(sum);
 }

@@ -2,6 +2,7 @@
 // pipeline that brings the other side's tiles while one is computed with.
 #pragma once
 
+#include "codegen/gpu/AttentionDropout.h"
 #include "codegen/gpu/AttentionMask.h"
 #include "codegen/gpu/Products.h"
 
@@ -9,15 +10,17 @@ namespace gradc::codegen::gpu {
 
 class AttentionBlock {
 public:
-  /// `firstKeys` as for AttentionMask.
+  /// `maskBuffers` are the kernel's behind the tensors that it reads (codegen/cpu/Attention.h).
   AttentionBlock(BlockPrinter &printer, const AttentionSpec &spec,
-                 const AttentionSchedule &schedule, Val sharedMemory, Val firstKeys);
+                 const AttentionSchedule &schedule, Val sharedMemory,
+                 llvm::ArrayRef<mlir::Value> maskBuffers);
 
   static constexpr double log2e = 1.4426950408889634, ln2 = 0.6931471805599453;
 
   Emit e;
   Place place;
   AttentionMask mask;
+  AttentionDropout dropout;
   TileLayout layout;
   TileCopy copy;
   Val memory;
@@ -27,6 +30,13 @@ public:
   HeadMatrix matrix(Val buffer, const AttentionSpec::Strides &strides, Val batch, Val head);
   /// f32 of one head of [batch, heads, seq].
   Val rowsOfHead(Val buffer, Val batch, Val head);
+
+  /// Scores as products have them become those whose greatest has the greatest weight.
+  void orient(Bands &scores);
+  /// What oriented scores are multiplied by: above 0.
+  double scale() const { return spec.scale > 0 ? spec.scale : 1; }
+  /// Weights that dropout does not keep become 0. `bits` by band, of fragments from `first` on.
+  void drop(Bands &weights, llvm::ArrayRef<Val> bits, int64_t first);
 
   SharedTile tile(Val bytes) { return {e, place, layout, e.at(memory, bytes)}; }
   SharedTile tile(int64_t bytes) { return {e, place, layout, e.at(memory, bytes)}; }

@@ -17,7 +17,7 @@ struct SharedLayout {
   int64_t tile, stage, queries, total; ///< bytes; where the queries begin
 
   SharedLayout(const AttentionSpec &spec, const AttentionSchedule &schedule) {
-    TileLayout layout{spec.headDim, spec.dtype};
+    TileLayout layout{tileColumns(spec), spec.dtype};
     tile = layout.bytes(schedule.tile);
     stage = 2 * tile; // keys, then values
     queries = 2 * stage;
@@ -50,13 +50,13 @@ class ForwardEmitter : AttentionBlock {
 public:
   ForwardEmitter(BlockPrinter &printer, const AttentionSpec &spec,
                  const AttentionSchedule &schedule, Val memory, ArrayRef<Value> buffers)
-      : AttentionBlock(printer, spec, schedule, memory, {&e, buffers[3]}), spec(spec),
+      : AttentionBlock(printer, spec, schedule, memory, buffers.drop_front(3)), spec(spec),
         schedule(schedule), shared(spec, schedule), buffers(buffers) {}
 
   void emit() {
     openTask();
     Softmax state;
-    state.output = zeroBands(e, schedule.bands, spec.headDim);
+    state.output = zeroBands(e, schedule.bands, layout.columns);
     state.maxima.resize(schedule.bands);
     state.sums.resize(schedule.bands);
     attempt({&state.output}, firstQuery + warpRow, state.rows(),
@@ -75,6 +75,7 @@ private:
     head = item % spec.heads;
     firstQuery = ofTile * schedule.rows();
     mask.openSequence(batch);
+    dropout.openHead(batch, head);
     Val kvHead = head / spec.group();
     q = matrix(buffer(0), spec.q, batch, head);
     keys = matrix(buffer(1), spec.k, batch, kvHead);
@@ -96,10 +97,17 @@ private:
           copy.load(tile(bytes + shared.tile), values, first, schedule.tile);
         },
         [&](Val i, Val bytes) {
+          Val row = firstQuery + warpRow, column = (firstTile + i) * schedule.tile;
+          SmallVector<Val> kept;
+          for (int64_t band = 0; band < schedule.bands && dropout; ++band)
+            kept.push_back(dropout.keptOfQueries(row + band * bandRows, column, schedule.tile));
           Bands scores = zeroBands(e, schedule.bands, schedule.tile);
           products.dots(scores, tile(shared.queries).from(warpRow), tile(bytes), 0);
-          mask.maskKeys(scores, firstQuery + warpRow, (firstTile + i) * schedule.tile);
+          orient(scores);
+          mask.maskKeys(scores, row, column);
           softmax(state, scores);
+          if (dropout)
+            drop(scores, kept, 0);
           products.weigh(state.output, scores, tile(bytes + shared.tile), 0);
         });
   }
@@ -120,9 +128,9 @@ private:
       std::array<Val, 2> offset, correction;
       for (int h = 0; h < 2; ++h)
         std::tie(offset[h], correction[h]) = carryMaximum(state.maxima[band][h], scores[band], h);
-      Val scale = e.real(spec.scale * log2e);
+      Val toBase2 = e.real(scale() * log2e);
       for (FragmentC &fragment : scores[band])
-        fragment.map([&](Val x, int h, int) { return e.exp2(e.fma(x, scale, offset[h])); });
+        fragment.map([&](Val x, int h, int) { return e.exp2(e.fma(x, toBase2, offset[h])); });
       for (int h = 0; h < 2; ++h) {
         Val sum = e.real(0);
         for (FragmentC &fragment : scores[band])
@@ -141,10 +149,10 @@ private:
       greatest = e.greater(greatest, e.greater(scores[n].c[2 * h], scores[n].c[2 * h + 1]));
     greatest = e.greater(maximum, e.quadGreatest(greatest));
     // A row that has seen nothing yet: -inf less anything finite gives weights of 0.
-    Val scale = e.real(spec.scale * log2e);
+    Val toBase2 = e.real(scale() * log2e);
     Val isNothing = e.equal(greatest, e.real(-std::numeric_limits<float>::infinity()));
-    Val offset = e.negate(e.select(isNothing, e.real(0), greatest * scale));
-    Val correction = e.exp2(e.fma(maximum, scale, offset));
+    Val offset = e.negate(e.select(isNothing, e.real(0), greatest * toBase2));
+    Val correction = e.exp2(e.fma(maximum, toBase2, offset));
     maximum = greatest;
     return {offset, correction};
   }
@@ -157,10 +165,10 @@ private:
       for (int h = 0; h < 2; ++h) {
         Val sum = e.quadSum(state.sums[band][h]);
         Val isNothing = e.equal(sum, e.real(0));
-        factor[h] = e.select(isNothing, e.real(0), e.real(1) / sum);
+        factor[h] = e.select(isNothing, e.real(0), e.real(dropout.factor()) / sum);
         Val row =
             firstQuery + warpRow + place.quad + (static_cast<int64_t>(band) * bandRows + 8 * h);
-        Val value = e.fma(state.maxima[band][h], e.real(spec.scale), e.log2(sum) * e.real(ln2));
+        Val value = e.fma(state.maxima[band][h], e.real(scale()), e.log2(sum) * e.real(ln2));
         e.when(e.equal(place.member, 0) & e.less(row, spec.seq), {},
                [&] { e.store(value, e.at(lse, e.widen(row * 4)), 4); });
       }

@@ -6,27 +6,30 @@
 
 #include "llvm/Support/FormatVariadic.h"
 
+#include <numeric>
+
 namespace gradc::codegen::gpu {
 
 std::string verifyForGpu(const AttentionSpec &s) {
   if (std::string wrong = verify(s); !wrong.empty())
     return wrong;
-  if (s.headDim % 16 != 0 || s.headDim > 128)
-    return llvm::formatv("attention on a GPU: expected a head dimension of 16, 32, … 128, got: {0}",
+  if (s.headDim > 128)
+    return llvm::formatv("attention on a GPU: expected a head dimension of 128 or less, got: {0}",
                          s.headDim);
-  if (!(s.scale > 0))
-    return llvm::formatv("attention on a GPU: expected a scale above 0, got: {0}", s.scale);
-  if (s.dropout > 0)
-    return llvm::formatv("attention on a GPU: dropout is not supported, got a rate of {0}; "
-                         "compile with an attention dropout of 0 or for --target cpu",
-                         s.dropout);
-  int64_t unit = TileLayout::unitBytes / row::byteSize(s.dtype);
-  for (const AttentionSpec::Strides *x : {&s.q, &s.k, &s.v, &s.o, &s.dO, &s.dq, &s.dk, &s.dv})
-    if (x->batch % unit != 0 || x->token % unit != 0 || x->head % unit != 0)
-      return llvm::formatv("attention on a GPU: expected strides that are multiples of {0} "
-                           "elements, got: {1}, {2}, {3}",
-                           unit, x->batch, x->token, x->head);
   return "";
+}
+
+int64_t tileColumns(const AttentionSpec &s) {
+  constexpr int64_t whole = 16; // of a matrix instruction's depth
+  return ceilDivide(s.headDim, whole) * whole;
+}
+
+int64_t accessBytes(const AttentionSpec &s) {
+  int64_t elements = s.headDim;
+  for (const AttentionSpec::Strides *x : {&s.q, &s.k, &s.v, &s.o, &s.dO, &s.dq, &s.dk, &s.dv})
+    for (int64_t stride : {x->batch, x->token, x->head})
+      elements = std::gcd(elements, stride);
+  return std::gcd(elements * row::byteSize(s.dtype), TileLayout::unitBytes);
 }
 
 // Of the few tried, those with which ptxas spills nothing (docs/design/gpu.md has what it says).

@@ -32,6 +32,7 @@ Val operator&(Val x, Val y) { return binary<arith::AndIOp>(x, y); }
 Val operator|(Val x, Val y) { return binary<arith::OrIOp>(x, y); }
 Val operator^(Val x, Val y) { return binary<arith::XOrIOp>(x, y); }
 Val operator>>(Val x, Val y) { return binary<arith::ShRUIOp>(x, y); }
+Val operator<<(Val x, Val y) { return binary<arith::ShLIOp>(x, y); }
 Val operator+(Val x, int64_t y) { return y == 0 ? x : x + likeOf(x, y); }
 Val operator-(Val x, int64_t y) { return y == 0 ? x : x - likeOf(x, y); }
 Val operator*(Val x, int64_t y) { return y == 1 ? x : x * likeOf(x, y); }
@@ -131,10 +132,11 @@ Val Emit::loadVector(int64_t count, Type element, Val pointer) {
 void Emit::store(Val value, Val pointer, int64_t alignment) {
   LLVM::StoreOp::create(b, loc, value.v, pointer.v, static_cast<unsigned>(alignment));
 }
-void Emit::copyAsync(Val to, Val from, Val exists) {
-  constexpr uint32_t bytes = 16;
+void Emit::copyAsync(Val to, Val from, Val exists, int64_t bytes) {
   Val count = select(exists, number(bytes), number(0));
-  NVVM::CpAsyncOp::create(b, loc, to.v, from.v, bytes, NVVM::LoadCacheModifierKind::CG, count.v);
+  // Past the first-level cache, where the instruction can.
+  auto cache = bytes == 16 ? NVVM::LoadCacheModifierKind::CG : NVVM::LoadCacheModifierKind::CA;
+  NVVM::CpAsyncOp::create(b, loc, to.v, from.v, static_cast<uint32_t>(bytes), cache, count.v);
 }
 void Emit::commitCopies() { NVVM::CpAsyncCommitGroupOp::create(b, loc); }
 void Emit::waitCopies() { NVVM::CpAsyncWaitGroupOp::create(b, loc, uint32_t{0}); }

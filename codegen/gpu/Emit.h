@@ -28,6 +28,7 @@ Val operator&(Val x, Val y);
 Val operator|(Val x, Val y);
 Val operator^(Val x, Val y);
 Val operator>>(Val x, Val y);
+Val operator<<(Val x, Val y);
 Val operator+(Val x, int64_t y);
 Val operator-(Val x, int64_t y);
 Val operator*(Val x, int64_t y);
@@ -87,8 +88,9 @@ public:
   Val load(mlir::Type type, Val pointer, int64_t alignment);
   Val loadVector(int64_t count, mlir::Type element, Val pointer); ///< aligned to its size
   void store(Val value, Val pointer, int64_t alignment);
-  /// 16 bytes from global to shared memory; where `exists` is false zeros, and nothing is read.
-  void copyAsync(Val to, Val from, Val exists);
+  /// 4, 8 or 16 bytes from global to shared memory, both aligned to as many; where `exists` is
+  /// false zeros, and nothing is read.
+  void copyAsync(Val to, Val from, Val exists, int64_t bytes);
   void commitCopies();
   void waitCopies(); ///< for all of this thread's
 
@@ -109,6 +111,7 @@ public:
 
   mlir::OpBuilder &builder() { return b; }
   mlir::Location location() const { return loc; }
+  mlir::Type i16() { return b.getI16Type(); }
   mlir::Type i32() { return k.v.i32; }
   mlir::Type f32() { return k.v.f32; }
 

@@ -6,7 +6,6 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/IR/Constants.h"
 #include "llvm/IR/InstIterator.h"
-#include "llvm/IR/ModuleSlotTracker.h"
 #include "llvm/IR/Verifier.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -78,16 +77,21 @@ llvm::Error KernelEmulation::run() {
   return llvm::Error::success();
 }
 
-/// Reports show the instructions as they were given, by the numbers that they have there.
+/// Reports show the instructions as they were given, by the numbers that they have there. All are
+/// printed at once: each alone would look through the whole module.
 void KernelEmulation::takeDownTexts() {
-  llvm::ModuleSlotTracker slots(&module, /*ShouldInitializeAllMetadata=*/false);
-  slots.incorporateFunction(kernel);
-  for (llvm::Instruction &instruction : llvm::instructions(kernel)) {
-    std::string &text = texts[&instruction];
-    llvm::raw_string_ostream stream(text);
-    instruction.print(stream, slots);
-    text = llvm::StringRef(text).split(", !").first.trim().str(); // without metadata
-  }
+  std::string whole;
+  llvm::raw_string_ostream stream(whole);
+  kernel.print(stream);
+  llvm::SmallVector<llvm::StringRef> lines;
+  llvm::StringRef(whole).split(lines, '\n');
+  // An instruction's line is indented by two; the cases of a switch by more, but for their end.
+  llvm::erase_if(lines, [](llvm::StringRef line) {
+    return !line.consume_front("  ") || line.empty() || line.front() == ' ' || line.front() == ']';
+  });
+  assert(lines.size() == kernel.getInstructionCount() && "a line an instruction");
+  for (auto [instruction, line] : llvm::zip(llvm::instructions(kernel), lines))
+    texts[&instruction] = line.split(", !").first.trim().str(); // without metadata
 }
 
 llvm::Error KernelEmulation::rewrite(llvm::Instruction &instruction) {

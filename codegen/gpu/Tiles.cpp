@@ -110,40 +110,69 @@ void SharedTile::storeBand(Val row, const std::vector<FragmentC> &band) const {
     }
 }
 
-void TileCopy::forUnits(int64_t rows, function_ref<void(Val row, Val unit)> body) const {
-  int64_t units = layout.units(), total = rows * units;
-  bool wholeRows = threads % units == 0;
+void TileCopy::forPieces(int64_t rows, int64_t ofRow,
+                         function_ref<void(Val row, Val piece)> body) const {
+  int64_t total = rows * ofRow;
+  bool wholeRows = threads % ofRow == 0;
   for (int64_t done = 0; done < total; done += threads) {
     Val index = place.thread + done;
-    Val row = wholeRows ? place.thread / units + done / units : index / units;
-    Val unit = wholeRows ? place.thread % units : index % units;
+    Val row = wholeRows ? place.thread / ofRow + done / ofRow : index / ofRow;
+    Val piece = wholeRows ? place.thread % ofRow : index % ofRow;
     if (done + threads <= total)
-      body(row, unit);
+      body(row, piece);
     else
-      e.when(e.less(index, total), {}, [&] { body(row, unit); });
+      e.when(e.less(index, total), {}, [&] { body(row, piece); });
   }
 }
 
-static Val addressOf(Emit &e, const HeadMatrix &matrix, Val row, Val unit) {
+Val TileCopy::pieceIn(const SharedTile &tile, Val row, Val piece, int64_t bytes) const {
+  int64_t ofUnit = TileLayout::unitBytes / bytes;
+  Val address = tile.unit(row, piece / ofUnit);
+  return ofUnit == 1 ? address : e.at(address, piece % ofUnit * bytes);
+}
+
+static Val addressOf(Emit &e, const HeadMatrix &matrix, Val row, Val piece) {
   Val rowOffset = e.widen(row) * matrix.rowBytes;
-  return e.at(e.at(matrix.base, rowOffset), e.widen(unit * TileLayout::unitBytes));
+  return e.at(e.at(matrix.base, rowOffset), e.widen(piece * matrix.pieceBytes));
+}
+
+SmallVector<Val> loadPiece(Emit &e, Val address, int64_t bytes) {
+  constexpr int64_t wordBytes = 4;
+  if (bytes < wordBytes)
+    return {e.of(arith::ExtUIOp::create(e.builder(), e.location(), e.i32(),
+                                        e.load(e.i16(), address, bytes).v))};
+  Val vector = e.loadVector(bytes / wordBytes, e.i32(), address);
+  SmallVector<Val> words;
+  for (int64_t i = 0; i < bytes / wordBytes; ++i)
+    words.push_back(e.element(vector, i));
+  return words;
 }
 
 void TileCopy::load(const SharedTile &tile, const HeadMatrix &matrix, Val first,
                     int64_t rows) const {
-  forUnits(rows, [&](Val row, Val unit) {
-    Val from = first + row;
-    e.copyAsync(tile.unit(row, unit), addressOf(e, matrix, from, unit), e.less(from, matrix.rows));
+  int64_t bytes = matrix.pieceBytes, ofRow = layout.units() * TileLayout::unitBytes / bytes;
+  forPieces(rows, ofRow, [&](Val row, Val piece) {
+    Val from = first + row, exists = e.less(from, matrix.rows);
+    if (matrix.pieces() < ofRow)
+      exists = exists & e.less(piece, matrix.pieces());
+    Val to = pieceIn(tile, row, piece, bytes), address = addressOf(e, matrix, from, piece);
+    if (bytes >= 4)
+      return e.copyAsync(to, address, exists, bytes);
+    Val element = e.number(e.i16(), 0);
+    e.when(exists, {&element}, [&] { element = e.load(e.i16(), address, bytes); });
+    e.store(element, to, bytes);
   });
 }
 
 void TileCopy::store(const SharedTile &tile, const HeadMatrix &matrix, Val first,
                      int64_t rows) const {
-  forUnits(rows, [&](Val row, Val unit) {
+  int64_t bytes = matrix.pieceBytes;
+  forPieces(rows, matrix.pieces(), [&](Val row, Val piece) {
     Val to = first + row;
     e.when(e.less(to, matrix.rows), {}, [&] {
-      Val words = e.loadVector(4, e.i32(), tile.unit(row, unit));
-      e.store(words, addressOf(e, matrix, to, unit), TileLayout::unitBytes);
+      Val from = pieceIn(tile, row, piece, bytes);
+      Val words = bytes < 4 ? e.load(e.i16(), from, bytes) : e.loadVector(bytes / 4, e.i32(), from);
+      e.store(words, addressOf(e, matrix, to, piece), bytes);
     });
   });
 }

@@ -63,10 +63,17 @@ private:
 
 /// Rows of one head of a buffer in global memory.
 struct HeadMatrix {
-  Val base;         ///< of token 0
-  int64_t rowBytes; ///< from token to token
-  int64_t rows;     ///< tokens
+  Val base;           ///< of token 0
+  int64_t rowBytes;   ///< from token to token
+  int64_t rows;       ///< tokens
+  int64_t bytes;      ///< of a head's row
+  int64_t pieceBytes; ///< that are accessed at a time, aligned to as many: 2, 4, 8 or 16
+
+  int64_t pieces() const { return bytes / pieceBytes; } ///< of a row
 };
+
+/// A piece in words; one of 2 bytes is the lower half of a word.
+llvm::SmallVector<Val> loadPiece(Emit &e, Val address, int64_t bytes);
 
 /// Copies between global memory and tiles by all `threads` of the block.
 class TileCopy {
@@ -74,13 +81,16 @@ public:
   TileCopy(Emit &e, const Place &place, const TileLayout &layout, int64_t threads)
       : e(e), place(place), layout(layout), threads(threads) {}
 
-  /// Rows first .. first + rows, asynchronously; those beyond the matrix are zeros.
+  /// Rows first .. first + rows, asynchronously where pieces have 4 bytes or more; rows and columns
+  /// beyond the matrix are zeros.
   void load(const SharedTile &tile, const HeadMatrix &matrix, Val first, int64_t rows) const;
   /// The rows that the matrix has.
   void store(const SharedTile &tile, const HeadMatrix &matrix, Val first, int64_t rows) const;
 
 private:
-  void forUnits(int64_t rows, llvm::function_ref<void(Val row, Val unit)> body) const;
+  void forPieces(int64_t rows, int64_t ofRow,
+                 llvm::function_ref<void(Val row, Val piece)> body) const;
+  Val pieceIn(const SharedTile &tile, Val row, Val piece, int64_t bytes) const;
 
   Emit &e;
   const Place &place;
