@@ -62,8 +62,8 @@ function(gradc_tool name source)
 endfunction()
 
 # gradc_test(NAME [MLIR] [PCH header] SOURCES paths... [EXCLUDE regex...] LINKS targets... [PARTS
-# prefixes...]): a GoogleTest program. With PARTS, a test for the suites with each prefix, and one for
-# all others.
+# prefixes...]): a GoogleTest program. With PARTS, a test for the suites of each prefix that no earlier
+# one has, and one for all others.
 function(gradc_test name)
   cmake_parse_arguments(A "MLIR" "PCH" "SOURCES;EXCLUDE;LINKS;PARTS" ${ARGN})
   gradc_sources(sources ${A_SOURCES} EXCLUDE ${A_EXCLUDE})
@@ -80,14 +80,14 @@ function(gradc_test name)
     target_precompile_headers(${name} PRIVATE ${PROJECT_SOURCE_DIR}/${A_PCH})
   endif()
   if(A_PARTS)
-    set(all "")
+    set(before "")
     foreach(part ${A_PARTS})
       string(TOLOWER ${name}_${part} test)
-      add_test(NAME ${test} COMMAND ${name} --gtest_filter=${part}*:*/${part}*)
+      add_test(NAME ${test} COMMAND ${name} --gtest_filter=${part}*:*/${part}*-${before})
       set_tests_properties(${test} PROPERTIES COST 100)
-      string(APPEND all ":${part}*:*/${part}*")
+      string(APPEND before ":${part}*:*/${part}*")
     endforeach()
-    add_test(NAME ${name}_rest COMMAND ${name} --gtest_filter=-${all})
+    add_test(NAME ${name}_rest COMMAND ${name} --gtest_filter=-${before})
     set_tests_properties(${name}_rest PROPERTIES COST 100)
     return()
   endif()

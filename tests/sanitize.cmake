@@ -7,7 +7,7 @@ else()
 endif()
 foreach(command
         "${CMAKE_COMMAND};--preset;${PRESET};-B;${BINARY}"
-        "${CMAKE_COMMAND};--build;${BINARY};--target;${targets}"
+        "${CMAKE_COMMAND};--build;${BINARY};--parallel;2;--target;${targets}"
         "${CMAKE_CTEST_COMMAND};--test-dir;${BINARY};--output-on-failure;--parallel;2")
   execute_process(COMMAND ${command} WORKING_DIRECTORY ${SOURCE} COMMAND_ERROR_IS_FATAL ANY)
 endforeach()

@@ -108,7 +108,7 @@ struct Fixture {
 
 class GemmTest : public testing::TestWithParam<Case> {};
 
-TEST_P(GemmTest, AgreesWithADoubleLoop) {
+TEST_P(GemmTest, AgreesWithADoubleLoopOnAnyNumberOfThreads) {
   const Case &c = GetParam();
   Fixture setup(c);
   const GradcGemm &gemm = setup.gemm;
@@ -138,14 +138,10 @@ TEST_P(GemmTest, AgreesWithADoubleLoop) {
     if (!written[place])
       ASSERT_EQ(std::memcmp(&result[place], &setup.before[place], sizeof(float)), 0)
           << "an element between the rows was touched at " << place;
-}
-
-TEST_P(GemmTest, IsTheSameBitsForAnyNumberOfThreads) {
-  Fixture setup(GetParam());
-  std::vector<float> one = setup.run(1);
-  for (int threads : {2, 3}) {
-    std::vector<float> many = setup.run(threads);
-    EXPECT_EQ(std::memcmp(one.data(), many.data(), one.size() * sizeof(float)), 0) << threads;
+  for (int threads : {1, 3}) {
+    std::vector<float> other = setup.run(threads);
+    EXPECT_EQ(std::memcmp(result.data(), other.data(), result.size() * sizeof(float)), 0)
+        << "other bits with " << threads << " threads";
   }
 }
 
@@ -178,9 +174,9 @@ const Case cases[] = {
     {"packed_tb", 520, 700, 300, false, true, false, 1, 1, true, 0, false, true},
     {"packed_always", 512, 300, 257, false, false, false, 1, 1, false, 0, false, true, true},
     {"packed_always_tb", 513, 301, 256, true, true, false, 1, 1, true, 7, false, true, true},
-    {"packed_always_panels", 512, 500, 256, false, true, false, 1, 1, false, 0, false, true, true,
-     200 << 10},
-    {"packed_panels", 512, 3000, 2111, false, true, false, 1, 1, false, 0, false, true},
+    {"packed_always_panels", 512, 300, 256, false, true, false, 1, 1, false, 0, false, true, true,
+     140 << 10},
+    {"packed_panels", 512, 300, 14100, false, true, false, 1, 1, false, 0, false, true},
 };
 
 INSTANTIATE_TEST_SUITE_P(Shapes, GemmTest, testing::ValuesIn(cases),
