@@ -15,7 +15,6 @@ namespace gradc::rt {
 /// twice, one of another shape, and a copy of tied weights that differs from the original.
 Status loadWeights(Session &session, const std::string &path);
 
-
 /// Sets every parameter, and with `withOptimizer` every optimizer slot, from a checkpoint.
 Status restoreTensors(Session &session, const Checkpoint &checkpoint, bool withOptimizer);
 
