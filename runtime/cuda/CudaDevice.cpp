@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "runtime/Epilogue.h"
 #include "runtime/cuda/Ranges.h"
 
 namespace gradc::rt::cuda {
@@ -127,20 +128,35 @@ Status CudaDevice::gemm(const GradcGemm &gemm, int64_t iteration) {
   return status.during(fmt::format("product {}", gemm.name));
 }
 
-Status CudaDevice::product(const GradcGemm &gemm, int64_t iteration) {
-  if (!products_) {
-    GRADC_ASSIGN_OR_RETURN(products_, createProducts());
-  }
-  auto address = [&](const GradcBuffer &buffer) { return memory_->resolve(buffer, iteration); };
-  ProductAddresses addresses{address(gemm.a.buffer), address(gemm.b.buffer),
-                             address(gemm.c.buffer)};
+/// Where the product's operands lie, of those that it has.
+GemmAddresses CudaDevice::addressesOf(const GradcGemm &gemm, int64_t iteration) const {
+  auto address = [&](const GradcBuffer &buffer) {
+    return reinterpret_cast<std::byte *>(memory_->resolve(buffer, iteration));
+  };
+  GemmAddresses addresses;
+  addresses.a = address(gemm.a.buffer);
+  addresses.b = address(gemm.b.buffer);
+  addresses.c = address(gemm.c.buffer);
   if (gemm.scaled) {
     addresses.scaleA = address(gemm.scaleA);
     addresses.scaleB = address(gemm.scaleB);
   }
+  EpilogueParts parts = partsOf(gemm.epilogue);
+  if (parts.hasBias())
+    addresses.bias = address(gemm.bias);
+  if (parts.hasAux())
+    addresses.aux = address(gemm.aux);
   if (gemm.workspaceBytes > 0)
     addresses.workspace = address(gemm.workspace);
-  return products_->run(gemm, addresses, compute_.get());
+  return addresses;
+}
+
+Status CudaDevice::product(const GradcGemm &gemm, int64_t iteration) {
+  if (!products_) {
+    GRADC_ASSIGN_OR_RETURN(products_, CublasLtProducts::create());
+  }
+  return products_->run(gemm, addressesOf(gemm, iteration),
+                        reinterpret_cast<cublaslt::Stream>(compute_.get()));
 }
 
 Status CudaDevice::waitIfCareful() {

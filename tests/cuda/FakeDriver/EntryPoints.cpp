@@ -106,11 +106,6 @@ Result cuInit(unsigned flags) {
   ENTER(cuInit);
   return flags == 0 ? success : errorInvalidValue;
 }
-Result cuDriverGetVersion(int *version) {
-  ENTER(cuDriverGetVersion);
-  *version = 12040;
-  return success;
-}
 Result cuDeviceGetCount(int *count) {
   ENTER(cuDeviceGetCount);
   *count = machine().capability > 0 ? 1 : 0;
