@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include <fmt/format.h>
+#define XXH_INLINE_ALL
 #include <xxhash.h>
 
 using namespace gradc::rt::cuda;
