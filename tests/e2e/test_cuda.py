@@ -111,6 +111,24 @@ class Linear(Case):
         self.assertLessEqual(result["arena_high_water_bytes"], result["arena_bytes"])
         self.program.run("bench", "--steps", 1)
 
+    def test_autotune_measures_once_and_changes_no_plan(self):
+        cache = fresh("algorithms")
+        cache.mkdir()
+
+        def tuned():
+            done = self.program.run("bench", "--steps", 2, "--json", "--autotune", GRADC_CACHE_DIR=str(cache))
+            return json.loads(done.stdout)
+        first, second, plain = tuned(), tuned(), json.loads(self.bench().stdout)
+        self.assertEqual(plain["algorithms"], [])
+        self.assertGreater(len(first["algorithms"]), 0)
+        self.assertTrue(all("the library's choice" in line for line in first["algorithms"]))
+        self.assertTrue(all("as measured before" in line for line in second["algorithms"]))
+        self.assertEqual(len(second["algorithms"]), len(first["algorithms"]))
+        # The stand-in's algorithms have the same bits.
+        self.assertEqual({plain["loss"], first["loss"]}, {second["loss"]})
+        refused = run(compile_model(LINEAR, "linear-cpu"), "bench", "--autotune", expect=1).stderr
+        self.assertIn("--autotune", refused)
+
     def test_shows_a_profiler_its_programs_and_kernels(self):
         log = fresh("ranges.txt")
         self.bench(GRADC_FAKE_LOG=str(log), NVTX_INJECTION64_PATH=str(DRIVER))
