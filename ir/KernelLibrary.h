@@ -21,6 +21,10 @@ enum class Float8Operands {
   none,       ///< not at all: the product is of the narrow type that the numbers stand for
 };
 
+/// A unit attribute on a module whose plan failed because the target has no kernel for one of its
+/// ops: a limit of the target, where any other failure is a defect.
+inline constexpr llvm::StringLiteral refusedByTarget = "gradc.refused_by_target";
+
 class KernelLibrary {
 public:
   virtual ~KernelLibrary() = default;

@@ -101,8 +101,11 @@ LogicalResult StorageAssigner::finish(Command command, int64_t at) {
     command.workspaceBytes = gemmWorkspace(cast<ProductOpInterface>(command.op));
   } else {
     FailureOr<KernelGeometry> geometry = library.geometry(command.op, strides(command));
-    if (failed(geometry))
+    if (failed(geometry)) {
+      command.op->getParentOfType<ModuleOp>()->setAttr(refusedByTarget,
+                                                       UnitAttr::get(command.op->getContext()));
       return failure();
+    }
     command.geometry = *geometry;
     command.workspaceBytes = geometry->workspaceBytes;
   }

@@ -33,6 +33,8 @@ private:
   void announce() const;
   Status loop();
   Status step(StepResult &result);
+  Status prepareBatch(int64_t step);
+  Status compute(StepResult &result);
   Status dumpGradients();
   Status save();
   Status finish();
@@ -54,6 +56,8 @@ private:
   std::unique_ptr<BatchLoader> loader_;
   std::unique_ptr<Reporter> reporter_;
   StepInputs inputs_;
+  int64_t preparedStep_ = 0; ///< whose batch is in `inputs_` and on the device, or failed:
+  Status prepared_;
 };
 
 Status Trainer::run() {
@@ -188,8 +192,8 @@ Status Trainer::step(StepResult &result) {
   result.step = state_.step + 1;
   result.learningRate = options_.schedule.rate(state_.updates() + 1);
   auto begin = std::chrono::steady_clock::now();
-  GRADC_RETURN_IF_ERROR(inputs_.next(*loader_, result.step));
-  GRADC_RETURN_IF_ERROR(inputs_.writeBatch(*session_, "train_step", state_));
+  GRADC_RETURN_IF_ERROR(prepareBatch(result.step));
+  uint64_t cursor = loader_->cursor();
   GRADC_RETURN_IF_ERROR(inputs_.writeScalars(*session_, options_, state_, result.learningRate));
   if (options_.checkNans) {
     GRADC_RETURN_IF_ERROR(inputs_.writeBatch(*session_, "gradients", state_));
@@ -197,9 +201,7 @@ Status Trainer::step(StepResult &result) {
   }
   if (result.step == options_.steps && !options_.dumpGrads.empty())
     GRADC_RETURN_IF_ERROR(dumpGradients());
-  GRADC_RETURN_IF_ERROR(session_->run("train_step"));
-  GRADC_ASSIGN_OR_RETURN(result.loss, session_->readScalar("train_step.loss"));
-  GRADC_ASSIGN_OR_RETURN(result.gradNorm, session_->readScalar("train_step.grad_norm"));
+  GRADC_RETURN_IF_ERROR(compute(result).during(fmt::format("step {}", result.step)));
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   state_.step = result.step;
   if (scalesLoss()) {
@@ -208,7 +210,31 @@ Status Trainer::step(StepResult &result) {
     state_.skipped += !finite;
     state_.lossScale.note(finite, options_.lossScale);
   }
-  state_.dataCursor = loader_->cursor();
+  state_.dataCursor = cursor;
+  return Status();
+}
+
+/// Reads the batch of a step and writes it to the device, once; what fails is told when that step
+/// begins.
+Status Trainer::prepareBatch(int64_t step) {
+  if (preparedStep_ == step)
+    return prepared_;
+  preparedStep_ = step;
+  prepared_ = inputs_.next(*loader_, step);
+  RunState before = state_;
+  before.step = step - 1;
+  if (prepared_.ok())
+    prepared_ = inputs_.writeBatch(*session_, "train_step", before);
+  return prepared_;
+}
+
+/// While the device computes, the next step's batch is on its way.
+Status Trainer::compute(StepResult &result) {
+  GRADC_RETURN_IF_ERROR(session_->run("train_step"));
+  if (result.step < options_.steps && !stopRequested())
+    (void)prepareBatch(result.step + 1);
+  GRADC_ASSIGN_OR_RETURN(result.loss, session_->readScalar("train_step.loss"));
+  GRADC_ASSIGN_OR_RETURN(result.gradNorm, session_->readScalar("train_step.grad_norm"));
   return Status();
 }
 

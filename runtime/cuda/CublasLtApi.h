@@ -6,15 +6,13 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "runtime/cuda/DriverApi.h"
-
 namespace gradc::rt::cublaslt {
 
 using Handle = struct HandleOpaque *;
 using MatmulDescriptor = struct MatmulDescriptorOpaque *;
 using MatrixLayout = struct MatrixLayoutOpaque *;
 using Preference = struct PreferenceOpaque *;
-using cuda::Stream;
+using Stream = struct StreamOpaque *; ///< a CUstream
 
 /// Opaque, but of one size: it may be kept, and used again with the same version of the library.
 struct Algorithm {

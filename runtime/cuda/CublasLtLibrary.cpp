@@ -14,7 +14,9 @@ Expected<std::unique_ptr<CublasLtLibrary>> CublasLtLibrary::open() {
       DynamicLibrary library,
       DynamicLibrary::open(
           {"libcublasLt.so.13", "libcublasLt.so.12"}, pathVariable,
-          fmt::format("install CUDA's libcublas, or set {} to its libcublasLt.so", pathVariable)));
+          fmt::format("cuBLASLt cannot be loaded; install CUDA's libcublas, or set {} to its "
+                      "libcublasLt.so",
+                      pathVariable)));
   std::unique_ptr<CublasLtLibrary> opened(new CublasLtLibrary);
   GRADC_RETURN_IF_ERROR(opened->resolve(library));
   return opened;

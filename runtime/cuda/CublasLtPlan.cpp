@@ -11,19 +11,15 @@ namespace {
 using namespace cublaslt;
 
 /// The library asks for 16 bytes; some of its kernels like 256.
-constexpr cuda::Address workspaceAlignment = 256;
+constexpr uintptr_t workspaceAlignment = 256;
 
-struct Workspace {
-  cuda::Address begin;
-  size_t bytes;
-};
-Workspace alignedWorkspace(cuda::Address begin, int64_t bytes) {
-  cuda::Address aligned = (begin + workspaceAlignment - 1) & ~(workspaceAlignment - 1);
-  cuda::Address end = begin + cuda::Address(bytes);
-  return aligned < end ? Workspace{aligned, size_t(end - aligned)} : Workspace{0, 0};
+std::pair<void *, size_t> alignedWorkspace(std::byte *begin, int64_t bytes) {
+  auto from = reinterpret_cast<uintptr_t>(begin);
+  uintptr_t aligned = (from + workspaceAlignment - 1) & ~(workspaceAlignment - 1);
+  uintptr_t end = from + uintptr_t(bytes);
+  return aligned < end ? std::pair(reinterpret_cast<void *>(aligned), size_t(end - aligned))
+                       : std::pair(static_cast<void *>(nullptr), size_t(0));
 }
-
-void *pointer(cuda::Address address) { return reinterpret_cast<void *>(address); }
 
 /// Search preferences that live as long as one search.
 class SearchPreference {
@@ -124,23 +120,23 @@ Status CublasLtPlan::makeLayout(MatrixLayout &layout, const CublasLtMatrix &matr
                "cublasLtMatrixLayoutSetAttribute");
 }
 
-Status CublasLtPlan::setPointers(const cuda::ProductAddresses &addresses) {
+Status CublasLtPlan::setPointers(const GemmAddresses &addresses) {
   if (shape_.scaled) {
-    GRADC_RETURN_IF_ERROR(set(matmulScaleAPointer, pointer(addresses.scaleB)));
-    GRADC_RETURN_IF_ERROR(set(matmulScaleBPointer, pointer(addresses.scaleA)));
+    GRADC_RETURN_IF_ERROR(set(matmulScaleAPointer, addresses.scaleB));
+    GRADC_RETURN_IF_ERROR(set(matmulScaleBPointer, addresses.scaleA));
   }
   if (addresses.bias)
-    GRADC_RETURN_IF_ERROR(set(matmulBiasPointer, pointer(addresses.bias)));
+    GRADC_RETURN_IF_ERROR(set(matmulBiasPointer, addresses.bias));
   if (addresses.aux)
-    GRADC_RETURN_IF_ERROR(set(matmulAuxPointer, pointer(addresses.aux)));
+    GRADC_RETURN_IF_ERROR(set(matmulAuxPointer, addresses.aux));
   return {};
 }
 
-Expected<std::vector<HeuristicResult>>
-CublasLtPlan::candidates(const cuda::ProductAddresses &addresses, int count) {
+Expected<std::vector<HeuristicResult>> CublasLtPlan::candidates(const GemmAddresses &addresses,
+                                                                int count) {
   GRADC_RETURN_IF_ERROR(setPointers(addresses));
   SearchPreference preference(library_.functions());
-  size_t workspace = alignedWorkspace(addresses.workspace, shape_.workspaceBytes).bytes;
+  size_t workspace = alignedWorkspace(addresses.workspace, shape_.workspaceBytes).second;
   GRADC_RETURN_IF_ERROR(
       check(preference.make(shape_, workspace), "cublasLtMatmulPreferenceSetAttribute"));
   std::vector<HeuristicResult> results(static_cast<size_t>(count));
@@ -160,15 +156,14 @@ CublasLtPlan::candidates(const cuda::ProductAddresses &addresses, int count) {
   return results;
 }
 
-Status CublasLtPlan::run(const cuda::ProductAddresses &addresses, Stream stream) {
+Status CublasLtPlan::run(const GemmAddresses &addresses, Stream stream) {
   GRADC_RETURN_IF_ERROR(setPointers(addresses));
   const float alpha = 1, beta = shape_.accumulates ? 1 : 0;
   auto [workspace, bytes] = alignedWorkspace(addresses.workspace, shape_.workspaceBytes);
-  void *result = pointer(addresses.c);
-  return check(library_.functions().Matmul(handle_, descriptor_, &alpha, pointer(addresses.b),
-                                           first_, pointer(addresses.a), second_, &beta, result,
-                                           result_, result, result_, &algorithm_,
-                                           pointer(workspace), bytes, stream),
+  return check(library_.functions().Matmul(handle_, descriptor_, &alpha, addresses.b, first_,
+                                           addresses.a, second_, &beta, addresses.c, result_,
+                                           addresses.c, result_, &algorithm_, workspace, bytes,
+                                           stream),
                "cublasLtMatmul");
 }
 

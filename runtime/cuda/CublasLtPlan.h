@@ -23,12 +23,12 @@ public:
   /// Up to `count` algorithms, the best first as the library's heuristic has it. Only those that
   /// add up in an order that does not depend on how blocks run, within the shape's workspace. The
   /// epilogue's addresses tell their alignment.
-  Expected<std::vector<cublaslt::HeuristicResult>>
-  candidates(const cuda::ProductAddresses &addresses, int count);
+  Expected<std::vector<cublaslt::HeuristicResult>> candidates(const GemmAddresses &addresses,
+                                                              int count);
   void choose(const cublaslt::Algorithm &algorithm) { algorithm_ = algorithm; }
 
   /// Queues the product, with the chosen algorithm. Allocates nothing.
-  Status run(const cuda::ProductAddresses &addresses, cuda::Stream stream);
+  Status run(const GemmAddresses &addresses, cublaslt::Stream stream);
 
   const CublasLtShape &shape() const { return shape_; }
 
@@ -36,7 +36,7 @@ private:
   CublasLtPlan(const CublasLtLibrary &library, cublaslt::Handle handle, const CublasLtShape &shape);
   Status makeDescriptors();
   Status makeLayout(cublaslt::MatrixLayout &layout, const CublasLtMatrix &matrix);
-  Status setPointers(const cuda::ProductAddresses &addresses);
+  Status setPointers(const GemmAddresses &addresses);
   template <typename T> Status set(cublaslt::MatmulAttribute attribute, T value);
   Status check(cublaslt::Result status, const char *call) const;
 

@@ -5,9 +5,9 @@ namespace gradc::rt {
 namespace {
 
 /// The operands of the next product of the outer batch.
-void advance(cuda::ProductAddresses &addresses, const GradcGemm &gemm) {
+void advance(GemmAddresses &addresses, const GradcGemm &gemm) {
   auto bytes = [](const GradcMatrix &matrix) {
-    return cuda::Address(matrix.batchStride[0] * cublasLtBytesOf(matrix.type));
+    return matrix.batchStride[0] * cublasLtBytesOf(matrix.type);
   };
   addresses.a += bytes(gemm.a);
   addresses.b += bytes(gemm.b);
@@ -31,9 +31,9 @@ CublasLtProducts::~CublasLtProducts() {
     library_->functions().Destroy(handle_);
 }
 
-Expected<CublasLtProducts::Prepared>
-CublasLtProducts::prepare(const GradcGemm &gemm, const cuda::ProductAddresses &addresses,
-                          cuda::Stream stream) {
+Expected<CublasLtProducts::Prepared> CublasLtProducts::prepare(const GradcGemm &gemm,
+                                                               const GemmAddresses &addresses,
+                                                               cublaslt::Stream stream) {
   if (auto found = prepared_.find(&gemm); found != prepared_.end())
     return found->second;
   GRADC_ASSIGN_OR_RETURN(CublasLtCalls calls, cublasLtCalls(gemm, addresses));
@@ -47,7 +47,7 @@ CublasLtProducts::prepare(const GradcGemm &gemm, const cuda::ProductAddresses &a
 }
 
 Status CublasLtProducts::choose(CublasLtPlan &plan, const GradcGemm &gemm,
-                                const cuda::ProductAddresses &addresses, cuda::Stream stream) {
+                                const GemmAddresses &addresses, cublaslt::Stream stream) {
   if (tuner_)
     return tuner_->choose(plan, gemm, addresses, stream);
   GRADC_ASSIGN_OR_RETURN(auto candidates, plan.candidates(addresses, 1));
@@ -55,7 +55,7 @@ Status CublasLtProducts::choose(CublasLtPlan &plan, const GradcGemm &gemm,
   return {};
 }
 
-void CublasLtProducts::tune(cuda::TuningDevice device, const std::string &gpu) {
+void CublasLtProducts::tune(TuningDevice device, const std::string &gpu) {
   MeasurementCache cache(MeasurementCache::defaultFolder(), "algorithms.json",
                          "cuBLASLt " + library_->version() + ", " + gpu);
   tuner_ = std::make_unique<CublasLtTuner>(std::move(device), std::move(cache));
@@ -70,12 +70,12 @@ std::vector<std::string> CublasLtProducts::choices() const {
   return lines;
 }
 
-Status CublasLtProducts::run(const GradcGemm &gemm, const cuda::ProductAddresses &addresses,
-                             cuda::Stream stream) {
+Status CublasLtProducts::run(const GradcGemm &gemm, const GemmAddresses &addresses,
+                             cublaslt::Stream stream) {
   if (gemm.batch[0] <= 0 || gemm.batch[1] <= 0)
     return {};
   GRADC_ASSIGN_OR_RETURN(Prepared prepared, prepare(gemm, addresses, stream));
-  cuda::ProductAddresses at = addresses;
+  GemmAddresses at = addresses;
   for (int64_t i = 0; i < prepared.outerBatch; ++i, advance(at, gemm))
     GRADC_RETURN_IF_ERROR(prepared.plan->run(at, stream));
   return {};

@@ -36,8 +36,8 @@ bool isType(int64_t gradcType) { return gradcType >= 0 && gradcType < int64_t(st
 bool isFloat8(DataType type) { return type == DataType::f8E4M3 || type == DataType::f8E5M2; }
 
 /// The largest power of two, up to mostAlignment, that divides every matrix's address.
-uint32_t alignmentOf(cuda::Address address, int64_t bytesBetween) {
-  cuda::Address bits = address | cuda::Address(bytesBetween) | mostAlignment;
+uint32_t alignmentOf(const std::byte *address, int64_t bytesBetween) {
+  auto bits = reinterpret_cast<uintptr_t>(address) | uintptr_t(bytesBetween) | mostAlignment;
   return uint32_t(bits & (~bits + 1));
 }
 
@@ -113,8 +113,7 @@ int64_t cublasLtBytesOf(int64_t gradcType) {
   return isType(gradcType) ? types[gradcType].bytes : 0;
 }
 
-Expected<CublasLtCalls> cublasLtCalls(const GradcGemm &gemm,
-                                      const cuda::ProductAddresses &addresses) {
+Expected<CublasLtCalls> cublasLtCalls(const GradcGemm &gemm, const GemmAddresses &addresses) {
   GRADC_RETURN_IF_ERROR(checkTypes(gemm));
   std::optional<CublasLtMatrix> first = transposed(gemm.b, gemm.k, gemm.n),
                                 second = transposed(gemm.a, gemm.m, gemm.k),
@@ -124,7 +123,7 @@ Expected<CublasLtCalls> cublasLtCalls(const GradcGemm &gemm,
   if (isFloat8(first->type) && (first->transpose != opT || second->transpose != opN))
     return refused("fp8 operands that do not lie along the depth");
   Batches batches = batchesOf(gemm);
-  auto lay = [&](CublasLtMatrix &matrix, const GradcMatrix &ours, cuda::Address address) {
+  auto lay = [&](CublasLtMatrix &matrix, const GradcMatrix &ours, const std::byte *address) {
     int64_t bytes = types[ours.type].bytes;
     matrix.batchStride = batches.inner > 1 ? ours.batchStride[batches.dimension] : 0;
     int64_t outer = batches.outer > 1 ? ours.batchStride[0] : 0;

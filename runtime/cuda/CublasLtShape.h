@@ -11,9 +11,17 @@
 #include "runtime/Abi.h"
 #include "runtime/Status.h"
 #include "runtime/cuda/CublasLtApi.h"
-#include "runtime/cuda/Products.h"
 
 namespace gradc::rt {
+
+/// Device addresses of batch element (0, 0), null where the product has no such operand.
+struct GemmAddresses {
+  const std::byte *a = nullptr, *b = nullptr;
+  std::byte *c = nullptr;
+  const std::byte *scaleA = nullptr, *scaleB = nullptr; ///< an f32 each
+  std::byte *bias = nullptr, *aux = nullptr;
+  std::byte *workspace = nullptr;
+};
 
 /// A stored matrix: `rows` elements side by side, `columns` times, `stride` elements apart.
 struct CublasLtMatrix {
@@ -54,7 +62,6 @@ int64_t cublasLtBytesOf(int64_t gradcType);
 /// How the library is called for a product. A defect status names what it cannot be told: matrices
 /// none of whose strides is 1, operands of two types, fp8 that does not lie along the depth, an
 /// epilogue of batches.
-Expected<CublasLtCalls> cublasLtCalls(const GradcGemm &gemm,
-                                      const cuda::ProductAddresses &addresses);
+Expected<CublasLtCalls> cublasLtCalls(const GradcGemm &gemm, const GemmAddresses &addresses);
 
 } // namespace gradc::rt

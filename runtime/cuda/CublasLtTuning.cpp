@@ -25,7 +25,7 @@ std::string digits(const Algorithm &algorithm) {
 } // namespace
 
 Status CublasLtTuner::choose(CublasLtPlan &plan, const GradcGemm &gemm,
-                             const cuda::ProductAddresses &addresses, Stream stream) {
+                             const GemmAddresses &addresses, Stream stream) {
   GRADC_ASSIGN_OR_RETURN(auto candidates, plan.candidates(addresses, mostCandidates));
   std::string shape = plan.shape().text();
   std::optional<nlohmann::json> kept = cache_.find(shape);
@@ -43,7 +43,7 @@ Status CublasLtTuner::choose(CublasLtPlan &plan, const GradcGemm &gemm,
 }
 
 Status CublasLtTuner::measure(CublasLtPlan &plan, const std::vector<HeuristicResult> &candidates,
-                              const cuda::ProductAddresses &addresses, Stream stream) {
+                              const GemmAddresses &addresses, Stream stream) {
   std::vector<double> seconds;
   for (const HeuristicResult &candidate : candidates) {
     plan.choose(candidate.algorithm);
@@ -62,8 +62,7 @@ Status CublasLtTuner::measure(CublasLtPlan &plan, const std::vector<HeuristicRes
   return {};
 }
 
-Expected<double> CublasLtTuner::medianSeconds(CublasLtPlan &plan,
-                                              const cuda::ProductAddresses &addresses,
+Expected<double> CublasLtTuner::medianSeconds(CublasLtPlan &plan, const GemmAddresses &addresses,
                                               Stream stream) {
   auto work = [&] { return plan.run(addresses, stream); };
   GRADC_RETURN_IF_ERROR(work());

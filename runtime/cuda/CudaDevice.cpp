@@ -128,27 +128,37 @@ Status CudaDevice::gemm(const GradcGemm &gemm, int64_t iteration) {
   return status.during(fmt::format("product {}", gemm.name));
 }
 
-Status CudaDevice::product(const GradcGemm &gemm, int64_t iteration) {
-  if (!products_) {
-    GRADC_ASSIGN_OR_RETURN(products_, createProducts());
-    if (tunes_)
-      products_->tune(tuningDevice(), context_->name());
-  }
-  auto address = [&](const GradcBuffer &buffer) { return memory_->resolve(buffer, iteration); };
-  ProductAddresses addresses{address(gemm.a.buffer), address(gemm.b.buffer),
-                             address(gemm.c.buffer)};
+/// Where the product's operands lie, of those that it has.
+GemmAddresses CudaDevice::addressesOf(const GradcGemm &gemm, int64_t iteration) const {
+  auto address = [&](const GradcBuffer &buffer) {
+    return reinterpret_cast<std::byte *>(memory_->resolve(buffer, iteration));
+  };
+  GemmAddresses addresses;
+  addresses.a = address(gemm.a.buffer);
+  addresses.b = address(gemm.b.buffer);
+  addresses.c = address(gemm.c.buffer);
   if (gemm.scaled) {
     addresses.scaleA = address(gemm.scaleA);
     addresses.scaleB = address(gemm.scaleB);
   }
-  EpilogueParts epilogue = partsOf(gemm.epilogue);
-  if (epilogue.hasBias())
+  EpilogueParts parts = partsOf(gemm.epilogue);
+  if (parts.hasBias())
     addresses.bias = address(gemm.bias);
-  if (epilogue.hasAux())
+  if (parts.hasAux())
     addresses.aux = address(gemm.aux);
   if (gemm.workspaceBytes > 0)
     addresses.workspace = address(gemm.workspace);
-  return products_->run(gemm, addresses, compute_.get());
+  return addresses;
+}
+
+Status CudaDevice::product(const GradcGemm &gemm, int64_t iteration) {
+  if (!products_) {
+    GRADC_ASSIGN_OR_RETURN(products_, CublasLtProducts::create());
+    if (tunes_)
+      products_->tune(tuningDevice(), context_->name());
+  }
+  return products_->run(gemm, addressesOf(gemm, iteration),
+                        reinterpret_cast<cublaslt::Stream>(compute_.get()));
 }
 
 Status CudaDevice::tune() {
@@ -167,11 +177,12 @@ TuningDevice CudaDevice::tuningDevice() {
     GRADC_RETURN_IF_ERROR(time(work, times));
     return std::chrono::duration<double>(times.end - times.begin).count();
   };
-  device.preserving = [this](Address begin, int64_t bytes, const std::function<Status()> &work) {
+  device.preserving = [this](std::byte *begin, int64_t bytes, const std::function<Status()> &work) {
+    auto address = reinterpret_cast<Address>(begin);
     std::vector<std::byte> copy(static_cast<std::size_t>(bytes));
-    GRADC_RETURN_IF_ERROR(transfers_->download(begin, copy.data(), bytes));
+    GRADC_RETURN_IF_ERROR(transfers_->download(address, copy.data(), bytes));
     GRADC_RETURN_IF_ERROR(work());
-    return transfers_->upload(begin, copy.data(), bytes);
+    return transfers_->upload(address, copy.data(), bytes);
   };
   return device;
 }

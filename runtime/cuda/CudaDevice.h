@@ -10,10 +10,10 @@
 
 #include "runtime/Device.h"
 #include "runtime/cuda/Context.h"
+#include "runtime/cuda/CublasLtProducts.h"
 #include "runtime/cuda/Graphs.h"
 #include "runtime/cuda/Kernels.h"
 #include "runtime/cuda/Memory.h"
-#include "runtime/cuda/Products.h"
 #include "runtime/cuda/Transfers.h"
 
 namespace gradc::rt::cuda {
@@ -44,6 +44,7 @@ private:
   const Driver &driver() const { return context_->driver(); }
   Status open(const GradcImages &images);
   Status launchKernel(const GradcLaunch &launch, int64_t iteration);
+  GemmAddresses addressesOf(const GradcGemm &gemm, int64_t iteration) const;
   Status product(const GradcGemm &gemm, int64_t iteration);
   TuningDevice tuningDevice();
   Status waitIfCareful();
@@ -51,7 +52,7 @@ private:
 
   std::unique_ptr<GpuContext> context_;
   std::unique_ptr<Kernels> kernels_;
-  std::unique_ptr<Products> products_; ///< made for the first product
+  std::unique_ptr<CublasLtProducts> products_; ///< made for the first product
   Owned<Stream> compute_;
   Owned<Event> begin_, end_; ///< of what is timed
   std::unique_ptr<Memory> memory_;

@@ -15,12 +15,6 @@
 namespace gradc::rt {
 namespace {
 
-cuda::ProductAddresses addressesOf(GemmOperandsOnHost &operands) {
-  auto at = [](const std::byte *pointer) { return reinterpret_cast<cuda::Address>(pointer); };
-  return {at(operands.a()),      at(operands.b()),    at(operands.c()),   at(operands.scaleA()),
-          at(operands.scaleB()), at(operands.bias()), at(operands.aux()), at(operands.workspace())};
-}
-
 class CublasLt : public testing::Test {
 protected:
   void SetUp() override {
@@ -43,7 +37,9 @@ protected:
   }
 
   Status run(GemmOperandsOnHost &operands) {
-    return products->run(operands.gemm(), addressesOf(operands), nullptr);
+    GemmAddresses at{operands.a(),      operands.b(),    operands.c(),   operands.scaleA(),
+                     operands.scaleB(), operands.bias(), operands.aux(), operands.workspace()};
+    return products->run(operands.gemm(), at, nullptr);
   }
 
   void check(const GemmCase &gemm) {
@@ -187,17 +183,15 @@ protected:
     CublasLt::TearDown();
   }
   void tune() {
-    cuda::TuningDevice device;
+    TuningDevice device;
     device.seconds = [this](const std::function<Status()> &work) -> Expected<double> {
       GRADC_RETURN_IF_ERROR(work());
       return ++timed <= 5 ? 3e-6 : 2e-6;
     };
-    device.preserving = [](cuda::Address begin, int64_t bytes,
-                           const std::function<Status()> &work) {
-      auto *at = reinterpret_cast<std::byte *>(begin);
-      std::vector<std::byte> copy(at, at + bytes);
+    device.preserving = [](std::byte *begin, int64_t bytes, const std::function<Status()> &work) {
+      std::vector<std::byte> copy(begin, begin + bytes);
       Status status = work();
-      std::copy(copy.begin(), copy.end(), at);
+      std::copy(copy.begin(), copy.end(), begin);
       return status;
     };
     products->tune(device, "a GPU");
@@ -250,7 +244,10 @@ TEST_F(CublasLt, RefusesWhatTheLibraryCannotBeTold) {
     GemmOperandsOnHost operands(gemm);
     GradcGemm changed = operands.gemm();
     change(changed);
-    Status status = products->run(changed, addressesOf(operands), nullptr);
+    Status status = products->run(changed,
+                                  {operands.a(), operands.b(), operands.c(), nullptr, nullptr,
+                                   operands.bias(), operands.aux(), operands.workspace()},
+                                  nullptr);
     EXPECT_FALSE(status.ok());
     EXPECT_NE(status.message().find(says), std::string::npos) << status.message();
   };

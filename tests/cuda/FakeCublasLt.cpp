@@ -6,9 +6,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <functional>
-
 #include <dlfcn.h>
+#include <functional>
 
 #include "runtime/emulator/Gemm.h"
 #include "tests/cuda/FakeDescription.h"
@@ -56,42 +55,38 @@ uint64_t packed(const PreferenceOpaque &preference) {
          uint64_t(preference.alignmentC) << 32 | uint64_t(preference.alignmentD) << 48;
 }
 
-bool isAligned(const void *pointer, uint64_t bytes) {
-  return bytes != 0 && reinterpret_cast<uintptr_t>(pointer) % bytes == 0;
-}
-
-/// A product as it is executed, in the order of its stream.
-struct Job {
+/// A product that was checked, to be carried out where the device's memory may be touched.
+struct Execution {
   GradcGemm gemm;
-  const std::byte *a, *b;
-  std::byte *c;
-  const float *scaleA, *scaleB; ///< read when it is executed, as the GPU does
-  std::byte *bias, *aux;
+  GemmOperands operands; ///< without the scales
+  const float *scaleA, *scaleB;
   void *workspace;
-  size_t workspaceBytes; ///< that are overwritten
+  uint64_t workspaceBytes;
 };
 
-int play(const void *data) {
-  const Job &job = *static_cast<const Job *>(data);
-  if (job.workspaceBytes > 0)
-    std::memset(job.workspace, 0xff, job.workspaceBytes);
-  float scale = (job.scaleA ? *job.scaleA : 1.0f) * (job.scaleB ? *job.scaleB : 1.0f);
-  gradc::rt::Status played = emulateGemm(job.gemm, {job.a, job.b, job.c, scale, job.bias, job.aux});
-  ++products;
-  return played.ok() ? statusSuccess : refuse("cublasLtMatmul", played.message());
+int execute(const void *data) {
+  Execution execution = *static_cast<const Execution *>(data);
+  if (execution.workspaceBytes > 0)
+    std::memset(execution.workspace, 0xff, execution.workspaceBytes);
+  for (const float *scale : {execution.scaleA, execution.scaleB})
+    execution.operands.scale *= scale ? *scale : 1.0f;
+  gradc::rt::Status played = emulateGemm(execution.gemm, execution.operands);
+  if (!played.ok())
+    refuse("cublasLtMatmul", played.message());
+  return played.ok() ? 0 : 999;
 }
 
-/// The stand-in for the driver runs work when its stream does; without one it is done at once.
-Result queue(Stream stream, const Job &job) {
+/// On the stand-in of the driver (FakeDriver/Machine.h) where the process has it, else at once.
+int onStream(Stream stream, const Execution &execution) {
   using Queue = int(void *, int (*)(const void *), const void *, unsigned long long);
-  const char *path = std::getenv("GRADC_LIBCUDA");
-  void *driver = path ? dlopen(path, RTLD_NOW | RTLD_NOLOAD) : nullptr;
-  void *found = driver ? dlsym(driver, "gradcFakeQueue") : nullptr;
-  int result =
-      found ? reinterpret_cast<Queue *>(found)(stream, play, &job, sizeof(job)) : play(&job);
-  if (driver)
-    dlclose(driver);
-  return result == 0 ? statusSuccess : statusExecutionFailed;
+  const char *driver = std::getenv("GRADC_LIBCUDA");
+  void *library = driver ? dlopen(driver, RTLD_NOW | RTLD_NOLOAD) : nullptr;
+  auto *queue = reinterpret_cast<Queue *>(library ? dlsym(library, "gradcFakeQueue") : nullptr);
+  return queue ? queue(stream, execute, &execution, sizeof(execution)) : execute(&execution);
+}
+
+bool isAligned(const void *pointer, uint64_t bytes) {
+  return bytes != 0 && reinterpret_cast<uintptr_t>(pointer) % bytes == 0;
 }
 
 } // namespace
@@ -255,13 +250,17 @@ FAKE Result cublasLtMatmul(Handle handle, MatmulDescriptor descriptor, const voi
   if (addend != 0 && descriptor->epilogue != epilogueDefault &&
       descriptor->epilogue != epilogueBGradA && descriptor->epilogue != epilogueBGradB)
     return refuse(call, "an epilogue of a result that is added to");
-  auto *bias = static_cast<std::byte *>(const_cast<void *>(descriptor->bias));
-  auto *aux = static_cast<std::byte *>(const_cast<void *>(descriptor->aux));
-  return queue(stream,
-               {product.gemm(addend != 0), static_cast<const std::byte *>(b),
-                static_cast<const std::byte *>(a), static_cast<std::byte *>(d),
-                static_cast<const float *>(descriptor->scaleA),
-                static_cast<const float *>(descriptor->scaleB), bias, aux, workspace, needed});
+  Execution execution{product.gemm(addend != 0),
+                      {static_cast<const std::byte *>(b), static_cast<const std::byte *>(a),
+                       static_cast<std::byte *>(d), 1,
+                       static_cast<std::byte *>(const_cast<void *>(descriptor->bias)),
+                       static_cast<std::byte *>(const_cast<void *>(descriptor->aux))},
+                      static_cast<const float *>(descriptor->scaleA),
+                      static_cast<const float *>(descriptor->scaleB),
+                      workspace,
+                      needed};
+  ++products;
+  return onStream(stream, execution) == 0 ? statusSuccess : statusExecutionFailed;
 }
 
 } // extern "C"

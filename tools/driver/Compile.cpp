@@ -160,13 +160,13 @@ void Compiler::reportProducts() {
 Failure Compiler::runPhase(Phase phase, ModuleOp onto) {
   PassManager passes(context.get());
   buildPhase(phase, passes, request.passes, backend->kernels());
-  return failed(passes.run(onto)) ? failureOf(phase) : Failure{};
+  return failed(passes.run(onto)) ? failureOf(phase, onto) : Failure{};
 }
 
 /// Whose fault it is that a phase's passes failed, and what they said.
-Failure Compiler::failureOf(Phase phase) {
-  // The plan asks the target for kernels, and a target does not have them all.
-  bool isLimit = phase == Phase::memoryPlan && request.target != "cpu";
+Failure Compiler::failureOf(Phase phase, ModuleOp onto) {
+  // The plan asks the target for kernels, and a GPU does not have them all.
+  bool isLimit = onto->hasAttr(refusedByTarget) && request.target != "cpu";
   // A model of the user's own can be at fault as much as we can; a config.json cannot.
   bool isDefect = !isLimit && !model.info.config.empty();
   Failure failure = diagnosed(isDefect ? Exit::defect : Exit::userError,

@@ -73,7 +73,7 @@ private:
   Failure writeModule(const std::string &path);
   Failure timed(Phase phase, llvm::function_ref<Failure()> work);
   codegen::CompileFlags flags() const;
-  Failure failureOf(Phase phase);
+  Failure failureOf(Phase phase, mlir::ModuleOp onto);
   Failure diagnosed(Exit code, const std::string &fallback);
 
   CompileRequest request;

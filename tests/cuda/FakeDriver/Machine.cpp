@@ -254,8 +254,8 @@ Result Machine::launch(const FunctionObject &function, unsigned blocks, unsigned
                         extent,
                         {}};
   for (std::size_t i = 0; i < buffers.size(); ++i)
-    launch.buffers.push_back({reinterpret_cast<void *>(buffers[i]), int64_t(reachOf(buffers[i])),
-                              int64_t(i) >= function.kernel->inputs});
+    launch.buffers.push_back(
+        {reinterpret_cast<void *>(buffers[i]), int64_t(reachOf(buffers[i])), true});
   Status status = emulator_.run(launch);
   return status.ok() ? Result(success) : complain(errorIllegalAddress, status.message());
 }
