@@ -22,6 +22,9 @@ private:
   EmulatedDevice(std::unique_ptr<ThreadPool> pool, WarpOrder order)
       : CpuDevice(std::move(pool)), emulator_(order) {}
 
+  /// Fills the table of a launch in parts; its address.
+  std::byte *writeTable(const GradcLaunch &launch, int64_t iteration);
+
   Emulator emulator_;
 };
 

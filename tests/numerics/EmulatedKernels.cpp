@@ -73,7 +73,8 @@ EmulatedKernels::~EmulatedKernels() = default;
 
 rt::Status EmulatedKernels::launch(const std::string &kernel,
                                    const std::vector<rt::EmulatedBuffer> &buffers, int64_t extent,
-                                   int64_t tasks, rt::WarpOrder order) const {
+                                   int64_t tasks, rt::WarpOrder order,
+                                   const std::vector<rt::EmulatedPart> &parts) const {
   auto symbol = jit->lookup(kernel);
   if (!symbol)
     return rt::Status::defect(llvm::toString(symbol.takeError()));
@@ -83,8 +84,12 @@ rt::Status EmulatedKernels::launch(const std::string &kernel,
                             sharedBytes.at(kernel),
                             tasks,
                             extent,
-                            buffers};
-  return rt::Emulator(order).run(launch);
+                            buffers,
+                            parts};
+  rt::Emulator emulator(order);
+  rt::Status status = emulator.run(launch);
+  seen = emulator.traffic();
+  return status;
 }
 
 void EmulatedKernels::run(const std::string &kernel, const std::vector<rt::EmulatedBuffer> &buffers,
