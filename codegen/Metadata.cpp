@@ -1,10 +1,10 @@
 // The JSON that an executable carries.
 #include "codegen/Metadata.h"
+#include "codegen/KernelTable.h"
 #include "ir/Exec.h"
 #include "ir/Explanation.h"
 #include "ir/Nn.h"
 
-#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/xxhash.h"
@@ -84,19 +84,35 @@ std::string fingerprint(ModuleOp module, StringRef optimizer) {
 }
 
 json::Array kernelUses(ModuleOp module) {
-  llvm::MapVector<StringRef, int64_t> launches;
-  for (auto kernel : module.getOps<exec::KernelOp>())
-    launches[kernel.getSymName()] = 0;
-  for (auto program : module.getOps<exec::ProgramOp>())
-    if (program.getSymName() == "train_step")
-      program.walk([&](exec::LaunchOp launch) {
-        auto loop = launch->getParentOfType<exec::RepeatOp>();
-        launches[launch.getKernel()] += loop ? loop.getCount() : 1;
-      });
   json::Array list;
-  for (auto &[name, count] : launches)
-    list.push_back(json::Object{{"name", name}, {"launches", count}});
+  for (const KernelUse &use : kernelTable(module)) {
+    json::Object entry{{"name", use.name},
+                       {"launches", use.launches},
+                       {"least_bytes", use.leastBytes},
+                       {"least_flops", use.leastFlops},
+                       {"library", use.isLibrary}};
+    if (use.isCounted) {
+      entry["bytes"] = use.bytes;
+      entry["flops"] = use.flops;
+    }
+    if (!use.reason.empty())
+      entry["reason"] = use.reason;
+    list.push_back(std::move(entry));
+  }
   return list;
+}
+
+/// Launches of a step: of each layer, in order, and of no layer.
+json::Object launches(ModuleOp module) {
+  json::Array layers;
+  int64_t others = 0;
+  for (auto [layer, count] : launchesByLayer(module)) {
+    if (layer < 0)
+      others = count;
+    else
+      layers.push_back(count);
+  }
+  return json::Object{{"layers", std::move(layers)}, {"others", others}};
 }
 
 /// What passes decided, by topic, in lines.
@@ -211,6 +227,7 @@ std::string executableMetadata(ModuleOp module, const CompileFlags &flags) {
                     {"constant_bytes", integer(plan, "constant_bytes")},
                     {"memory", describe(memory)},
                     {"kernels", kernelUses(module)},
+                    {"launches", launches(module)},
                     {"explain", explanations(module)},
                     {"state", stateSlots(module)},
                     {"gradients", std::move(gradients)},

@@ -58,6 +58,22 @@ def Exec_EpilogueAttr : AttrDef<Exec_Dialect, "Epilogue"> {
   let assemblyFormat = "`<` $kind (`bias` $bias^)? (`aux` $aux^)? `>`";
 }
 
+def Exec_PartAttr : AttrDef<Exec_Dialect, "Part"> {
+  let mnemonic = "part";
+  let summary = "One of the groups of buffers of a launch in parts";
+  let description = [{ Its tasks are those of the launch from `first_task` on, up to the next part's. }];
+  let parameters = (ins "int64_t":$extent, "int64_t":$first_task);
+  let assemblyFormat = "`<` `extent` $extent `,` `from` $first_task `>`";
+}
+
+def Exec_WorkAttr : AttrDef<Exec_Dialect, "Work"> {
+  let mnemonic = "work";
+  let summary = "What a launch does beside the least that would do (ir/KernelLibrary.h, KernelWork)";
+  let parameters = (ins "int64_t":$bytes, "int64_t":$least_bytes, "int64_t":$flops,
+                        "int64_t":$least_flops);
+  let assemblyFormat = "`<` `bytes` $bytes `of` $least_bytes `,` `flops` $flops `of` $least_flops `>`";
+}
+
 class Exec_Op<string mnemonic, list<Trait> traits = []> : Op<Exec_Dialect, mnemonic, traits>;
 
 def Exec_KernelOp : Exec_Op<"kernel", [Symbol, IsolatedFromAbove, NoTerminator, SingleBlock]> {
@@ -66,11 +82,17 @@ def Exec_KernelOp : Exec_Op<"kernel", [Symbol, IsolatedFromAbove, NoTerminator, 
     The body holds one nn op on block arguments; `row_strides` has, for each operand and then each
     result, elements from row to row (0: contiguous). A launch passes the buffers of the operands
     (but not of an accumulator, which lies in its result), of the results, and a workspace if any.
+    With `table` it is launched in parts and finds their buffers in a table. `reason` says why its launches do more than the least, where they do.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, DenseI64ArrayAttr:$row_strides,
-                       DefaultValuedAttr<I64Attr, "0">:$workspace_bytes);
+                       DefaultValuedAttr<I64Attr, "0">:$workspace_bytes,
+                       OptionalAttr<StrAttr>:$reason, UnitAttr:$table);
   let regions = (region SizedRegion<1>:$body);
-  let assemblyFormat = "$sym_name `strides` $row_strides (`workspace` $workspace_bytes^)? attr-dict-with-keyword $body";
+  let assemblyFormat = [{
+    $sym_name `strides` $row_strides (`workspace` $workspace_bytes^)? (`reason` $reason^)?
+    (`table` $table^)?
+    attr-dict-with-keyword $body
+  }];
 }
 
 def Exec_ProgramOp : Exec_Op<"program", [Symbol, NoTerminator, SingleBlock]> {
@@ -82,10 +104,23 @@ def Exec_ProgramOp : Exec_Op<"program", [Symbol, NoTerminator, SingleBlock]> {
 
 def Exec_LaunchOp : Exec_Op<"launch"> {
   let summary = "Runs a kernel over its tasks";
-  let description = [{ `product` marks matrix products, whose share of a step `bench` prints. }];
+  let description = [{
+    `product` marks matrix products, whose share of a step `bench` prints. `flops` and `bytes` are
+    what traces tell; `work`, where the target counts it, is what the kernel table of `explain`
+    tells.
+
+    In parts, the kernel runs on several groups of buffers at once: `buffers` has each part's in
+    turn, `extent` and `tasks` are of all together. On GPUs the kernel finds its part in a table,
+    which the runtime writes to `table`.
+  }];
   let arguments = (ins FlatSymbolRefAttr:$kernel, I64Attr:$extent, I64Attr:$tasks, ArrayAttr:$buffers,
-                       I64Attr:$flops, I64Attr:$bytes, UnitAttr:$product);
-  let assemblyFormat = "$kernel `extent` $extent `tasks` $tasks $buffers `flops` $flops `bytes` $bytes (`product` $product^)? attr-dict";
+                       I64Attr:$flops, I64Attr:$bytes, UnitAttr:$product,
+                       OptionalAttr<Exec_WorkAttr>:$work, OptionalAttr<ArrayAttr>:$parts,
+                       OptionalAttr<Exec_BufferAttr>:$table);
+  let assemblyFormat = [{
+    $kernel `extent` $extent `tasks` $tasks (`parts` $parts^)? (`table` $table^)? $buffers `flops` $flops `bytes` $bytes
+    (`product` $product^)? (`work` $work^)? attr-dict
+  }];
 }
 
 def Exec_GemmOp : Exec_Op<"gemm"> {

@@ -5,6 +5,10 @@
 #include "mlir/IR/Operation.h"
 #include "llvm/ADT/ArrayRef.h"
 
+#include <optional>
+#include <string>
+#include <vector>
+
 namespace gradc {
 
 /// How a kernel is launched, and the memory it needs besides its operands and results.
@@ -25,6 +29,42 @@ enum class Float8Operands {
 /// ops: a limit of the target, where any other failure is a defect.
 inline constexpr llvm::StringLiteral refusedByTarget = "gradc.refused_by_target";
 
+/// Sizes of an op's operands and results that its kernel takes from the launch (extent) rather than
+/// being made for them.
+enum class RuntimeSizes {
+  none,
+  rows, ///< all but the number of columns
+  all,
+};
+
+/// What a launch asks memory for in one of its buffers, in bytes.
+struct BufferTraffic {
+  int64_t read = 0, written = 0;
+  /// Many threads read the same bytes (a bias, a row's mean), which come from a cache but for the
+  /// first time: each is counted once. Else every access is counted.
+  bool cached = false;
+  /// What is accessed depends on the data: this is the most.
+  bool atMost = false;
+};
+
+/// What a launch does, as its emitter lays it out, beside the least that would do. Where it depends
+/// on the data, what is counted is the most: every token valid, a row of documents as one document.
+/// A FLOP is one operation of floating-point arithmetic on one element, a multiply-add two; what
+/// the threads of a row all compute alike is counted once.
+struct KernelWork {
+  std::vector<BufferTraffic> buffers; ///< in the order of the launch, workspace left out
+  int64_t leastBytes = 0;             ///< every operand read once, every result written once
+  int64_t flops = 0, leastFlops = 0;
+  std::string reason; ///< why it is more than the least; empty where it is not
+
+  int64_t bytes() const {
+    int64_t sum = 0;
+    for (const BufferTraffic &buffer : buffers)
+      sum += buffer.read + buffer.written;
+    return sum;
+  }
+};
+
 class KernelLibrary {
 public:
   virtual ~KernelLibrary() = default;
@@ -34,6 +74,16 @@ public:
   /// on the op when the target has no such kernel.
   virtual llvm::FailureOr<KernelGeometry> geometry(mlir::Operation *op,
                                                    llvm::ArrayRef<int64_t> rowStrides) const = 0;
+
+  /// What a launch of that kernel does; nothing where the target does not count it.
+  virtual std::optional<KernelWork> work(mlir::Operation *op,
+                                         llvm::ArrayRef<int64_t> rowStrides) const = 0;
+
+  virtual RuntimeSizes runtimeSizes(mlir::Operation *op) const = 0;
+
+  /// Bytes of the table in which the kernel of a launch in parts finds its buffers, `buffers` a
+  /// part; 0 where the runtime passes them to each task.
+  virtual int64_t partTableBytes(int64_t parts, int64_t buffers) const = 0;
 
   /// Whether this matrix product is a kernel of this target; else the runtime's library makes it.
   virtual bool emitsProduct(mlir::Operation *product) const = 0;

@@ -19,6 +19,9 @@ std::unique_ptr<mlir::Pass> createBiasGradientsPass(const KernelLibrary &library
 std::unique_ptr<mlir::Pass> createProductEpiloguesPass(const KernelLibrary &library);
 std::unique_ptr<mlir::Pass> createMemoryPlanPass(const KernelLibrary &library);
 
+/// Which kernels are equal, `library` says, which must outlive the pass.
+std::unique_ptr<mlir::Pass> createJoinLaunchesPass(const KernelLibrary &library);
+
 /// Makes every pass known to gradc-opt's command line.
 void registerPasses(const KernelLibrary &library);
 

@@ -263,6 +263,24 @@ def SchedulePass : Pass<"schedule", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::gradc::nn::NnDialect"];
 }
 
+def JoinLaunchesPass : Pass<"join-launches", "::mlir::func::FuncOp"> {
+  let constructor = "nullptr"; // made by createJoinLaunchesPass with a target's kernels
+  let summary = "Marks equal kernels that can run at the same time as one launch";
+  let description = [{
+    Sums of column sums (a bias's gradient) wait for the last of their kernel, where nothing needs
+    them before: what they keep alive is a thirty-second of what was read to make it, or less.
+    Where commands follow one another and none needs another, those of one kernel move together and
+    get the same number in `nn.joined`. The memory plan makes a launch in parts of them: the
+    optimizer's updates of all parameters, the sums of squares of all gradients.
+
+    ```mlir
+    %0 = nn.square_sums %a {nn.joined = 0 : i64} : tensor<768xf32> -> tensor<1xf32>
+    %1 = nn.square_sums %b {nn.joined = 0 : i64} : tensor<768x768xf32> -> tensor<36xf32>
+    ```
+  }];
+  let dependentDialects = ["::gradc::nn::NnDialect"];
+}
+
 def MemoryPlanPass : Pass<"memory-plan", "::mlir::ModuleOp"> {
   let constructor = "nullptr"; // made by createMemoryPlanPass with a target's kernels
   let summary = "Places every buffer and lowers the programs to exec commands";

@@ -86,6 +86,7 @@ void gradc::buildPhase(Phase phase, mlir::OpPassManager &passes, const Options &
   }
   case Phase::schedule:
     passes.addNestedPass<FuncOp>(createSchedulePass());
+    passes.addNestedPass<FuncOp>(createJoinLaunchesPass(library));
     break;
   case Phase::memoryPlan:
     passes.addPass(createMemoryPlanPass(library));

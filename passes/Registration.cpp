@@ -25,6 +25,6 @@ void gradc::registerPasses(const KernelLibrary &library) {
   registerFusionPass();
   registerSchedulePass();
   for (auto create : {createQuantizeProductsPass, createNarrowBiasesPass, createBiasGradientsPass,
-                      createProductEpiloguesPass, createMemoryPlanPass})
+                      createProductEpiloguesPass, createJoinLaunchesPass, createMemoryPlanPass})
     mlir::registerPass([&library, create] { return create(library); });
 }

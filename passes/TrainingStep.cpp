@@ -126,16 +126,18 @@ private:
 
   /// Global norm over all gradients, from sums of fixed chunks added in order.
   Value globalNorm(OpBuilder &b, Location loc, ValueRange gradients) {
-    Value total;
+    SmallVector<Value> sums;
+    int64_t all = 0;
     for (Value gradient : gradients) {
       int64_t elements = cast<RankedTensorType>(gradient.getType()).getNumElements();
       int64_t chunks = (elements + row::flatElementsPerTask - 1) / row::flatElementsPerTask;
-      Value sums =
-          SquareSumsOp::create(b, loc, RankedTensorType::get({chunks}, b.getF32Type()), gradient);
-      Value sum = SumOp::create(b, loc, sums);
-      total = total ? AddOp::create(b, loc, total, sum).getResult() : sum;
+      auto type = RankedTensorType::get({chunks}, b.getF32Type());
+      sums.push_back(SquareSumsOp::create(b, loc, type, gradient));
+      all += chunks;
     }
-    return SqrtOp::create(b, loc, total);
+    auto type = RankedTensorType::get({all}, b.getF32Type());
+    Value list = ConcatOp::create(b, loc, type, sums, /*rows=*/true);
+    return SqrtOp::create(b, loc, SumOp::create(b, loc, list));
   }
 
   void buildTrainStep(ModuleOp module) {

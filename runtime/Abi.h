@@ -40,7 +40,8 @@ typedef void (*GradcKernelFn)(void *const *buffers, int64_t extent, int64_t task
 struct GradcEmulatedKernel; // runtime/emulator/Abi.h
 
 /// A kernel of a GPU, whose entry point has the name that its launches have. The parameters are the
-/// buffers' addresses and the extent (i64); a task is a block of threads.
+/// buffers' addresses and the extent (i64), but see GradcLaunch of launches in parts; a task is a
+/// block of threads.
 struct GradcGpuKernel {
   int64_t threads;                     ///< a block
   int64_t sharedBytes;                 ///< dynamic shared memory a block
@@ -66,17 +67,35 @@ struct GradcImages {
   const GradcImage *images;
 };
 
+/// One of the groups of buffers that a launch in parts runs its kernel on.
+struct GradcPart {
+  int64_t extent;
+  int64_t firstTask; ///< of the launch, whose tasks go on with the next part's
+};
+
+/// A launch of a kernel on one group of buffers or, where `partCount` is not 0, on many (the update
+/// of all parameters): task t then is task t - firstTask of the last part whose firstTask is at
+/// most t, on that part's buffers and extent. Tasks of all parts are independent.
+///
+/// A kernel of a GPU that is launched in parts takes two parameters instead of its buffers and
+/// extent: the address of a table in the device's memory, and `partCount` (i64). Before the first
+/// launch the device writes the table to where `table` says, in 64-bit words: `partCount` times
+/// firstTask, then for each part its extent and the addresses of its `bufferCount` buffers. These
+/// have no loopStride, so that the table never changes (runtime/Parts.h fills it).
 struct GradcLaunch {
   const char *name;
-  GradcKernelFn kernel;      ///< null where `gpu` is not
-  const GradcGpuKernel *gpu; ///< null in executables for the CPU
-  int64_t extent;
-  int64_t tasks;
-  int64_t bufferCount;
-  const GradcBuffer *buffers;
-  int64_t flops;     ///< arithmetic operations of the launch, for traces
-  int64_t bytes;     ///< bytes it must move at least, for traces
-  int64_t isProduct; ///< 1: a matrix product, for the bench's share of them
+  GradcKernelFn kernel;             ///< null where `gpu` is not
+  const GradcGpuKernel *gpu;        ///< null in executables for the CPU
+  int64_t extent;                   ///< in parts: of all parts together
+  int64_t tasks;                    ///< in parts: of all parts together
+  int64_t bufferCount;              ///< of the kernel
+  const GradcBuffer *buffers;       ///< bufferCount of them; in parts: of each part in turn
+  int64_t flops;                    ///< arithmetic operations of the launch, for traces
+  int64_t bytes;                    ///< bytes it must move at least, for traces
+  int64_t isProduct;                ///< 1: a matrix product, for the bench's share of them
+  int64_t partCount = 0;            ///< 0: not in parts
+  const GradcPart *parts = nullptr; ///< null where not in parts
+  GradcBuffer table = {}; ///< of GPUs: 8 * partCount * (2 + bufferCount) bytes; else of 0 bytes
 };
 
 enum GradcType : int64_t {

@@ -10,6 +10,7 @@
 #include "codegen/cpu/RowProgram.h"
 #include "codegen/kernels/CeilDiv.h"
 #include "codegen/kernels/KernelTable.h"
+#include "codegen/kernels/RowWork.h"
 #include "codegen/kernels/Specs.h"
 #include "ir/Cluster.h"
 #include "runtime/cpu/GemmWorkspace.h"
@@ -194,6 +195,20 @@ bool CpuKernelLibrary::emitsProduct(Operation *product) const {
 
 int64_t CpuKernelLibrary::gemmWorkspaceBytes(int64_t m, int64_t n, int64_t k) const {
   return rt::gemmWorkspaceBytes(m, n, k);
+}
+
+RuntimeSizes CpuKernelLibrary::runtimeSizes(Operation *op) const {
+  return codegen::runtimeSizes(op);
+}
+
+std::optional<KernelWork> CpuKernelLibrary::work(Operation *op,
+                                                 ArrayRef<int64_t> rowStrides) const {
+  auto fused = dyn_cast<nn::FusedOp>(op);
+  if (!fused)
+    return std::nullopt;
+  nn::ClusterProgram cluster = nn::buildClusterProgram(fused, rowStrides);
+  bool isOneLoop = row::loopCount(cluster.program) <= 1;
+  return rowWork(cluster, {.computes = isOneLoop});
 }
 
 llvm::FailureOr<OwningOpRef<ModuleOp>> emitKernels(ModuleOp module, const CpuTarget &target) {

@@ -23,6 +23,12 @@ public:
   bool emitsProduct(mlir::Operation *product) const override;
   llvm::FailureOr<KernelGeometry> geometry(mlir::Operation *op,
                                            llvm::ArrayRef<int64_t> rowStrides) const override;
+  /// Counted are clusters, whose kernels take one row after another: what its later loops read
+  /// again comes from the core's caches.
+  std::optional<KernelWork> work(mlir::Operation *op,
+                                 llvm::ArrayRef<int64_t> rowStrides) const override;
+  RuntimeSizes runtimeSizes(mlir::Operation *op) const override;
+  int64_t partTableBytes(int64_t, int64_t) const override { return 0; }
   int64_t gemmWorkspaceBytes(int64_t m, int64_t n, int64_t k) const override;
 
 private:

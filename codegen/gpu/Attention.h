@@ -10,6 +10,7 @@
 
 #include "codegen/gpu/GpuTarget.h"
 #include "codegen/kernels/AttentionSpec.h"
+#include "ir/KernelLibrary.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -45,6 +46,11 @@ int64_t backwardResidentBlocks(const AttentionSpec &spec);
 
 int64_t attentionForwardBlocks(const AttentionSpec &spec);
 int64_t attentionBackwardBlocks(const AttentionSpec &spec);
+
+/// What the launches do; leastBytes is left to who knows the operands. The careful pass over what
+/// is not finite is left out.
+KernelWork attentionForwardWork(const AttentionSpec &spec);
+KernelWork attentionBackwardWork(const AttentionSpec &spec);
 
 /// The spec verifies for GPUs. sharedBytesOf the kernel are dynamic.
 mlir::LLVM::LLVMFuncOp emitAttentionForward(mlir::ModuleOp module, llvm::StringRef name,

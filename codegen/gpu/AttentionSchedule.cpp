@@ -21,7 +21,7 @@ std::string verifyForGpu(const AttentionSpec &s) {
 
 int64_t tileColumns(const AttentionSpec &s) {
   constexpr int64_t whole = 16; // of a matrix instruction's depth
-  return ceilDivide(s.headDim, whole) * whole;
+  return ceilDiv(s.headDim, whole) * whole;
 }
 
 int64_t accessBytes(const AttentionSpec &s) {

@@ -21,6 +21,16 @@ static Value startAfterLast(BlockPrinter &k, Value bits, Value first, Value befo
   return k.select(none, before, k.add(first, after));
 }
 
+KernelWork documentsWork(const DocumentsSpec &spec, int64_t tokens) {
+  constexpr int64_t bytes = 4;
+  // Threads beyond the end of a row read its first token.
+  int64_t visited = (spec.seq + warpThreads - 1) / warpThreads * warpThreads;
+  KernelWork work;
+  work.buffers = {
+      {tokens / spec.seq * visited * bytes, 0}, {0, tokens * bytes}, {0, tokens * bytes}};
+  return work;
+}
+
 LLVM::LLVMFuncOp emitDocuments(ModuleOp module, StringRef name, const DocumentsSpec &spec,
                                const GpuTarget &target) {
   BlockPrinter k(module, name, {true, true, true}, warpThreads, target.vectors(1));

@@ -5,6 +5,7 @@
 
 #include "codegen/gpu/GpuTarget.h"
 #include "codegen/kernels/Specs.h"
+#include "ir/KernelLibrary.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -13,6 +14,9 @@ namespace gradc::codegen::gpu {
 
 /// A task is a row.
 int64_t taskCount(const DocumentsSpec &spec, int64_t extent);
+
+/// What a launch on `tokens` tokens does.
+KernelWork documentsWork(const DocumentsSpec &spec, int64_t tokens);
 
 mlir::LLVM::LLVMFuncOp emitDocuments(mlir::ModuleOp module, llvm::StringRef name,
                                      const DocumentsSpec &spec, const GpuTarget &target);

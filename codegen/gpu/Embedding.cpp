@@ -60,6 +60,32 @@ int64_t taskCount(const EmbeddingGradientSpec &s, int64_t) {
   return ceilDiv(s.vocab, blockWarps) * slices(s);
 }
 
+KernelWork embeddingWork(const EmbeddingSpec &s, int64_t tokens) {
+  constexpr int64_t bytes = 4;
+  int64_t rows = std::min(tokens, s.vocab);
+  KernelWork work;
+  work.buffers = {{tokens * bytes, 0, true},
+                  {rows * s.channels * row::byteSize(s.table), 0, rows < tokens, rows == tokens},
+                  {0, tokens * s.channels * row::byteSize(s.out)}};
+  work.leastBytes = work.bytes();
+  return work;
+}
+
+KernelWork embeddingGradientWork(const EmbeddingGradientSpec &s, int64_t tokens) {
+  constexpr int64_t bytes = 4;
+  int64_t row = s.channels * bytes, found = std::min(tokens, s.vocab) * row;
+  KernelWork work;
+  work.buffers = {{tokens * bytes, 0, true},
+                  {tokens * s.channels * row::byteSize(s.dy), 0, false, true}};
+  if (s.accumulate)
+    work.buffers.push_back({found, found, false, true});
+  else
+    work.buffers.push_back({0, s.vocab * row});
+  work.leastBytes = work.bytes();
+  work.flops = work.leastFlops = tokens * s.channels;
+  return work;
+}
+
 LLVM::LLVMFuncOp emitEmbedding(ModuleOp module, StringRef name, const EmbeddingSpec &spec,
                                const GpuTarget &target) {
   BlockPrinter k(module, name, {true, true, true}, blockWarps * warpThreads,

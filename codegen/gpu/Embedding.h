@@ -8,6 +8,7 @@
 
 #include "codegen/gpu/GpuTarget.h"
 #include "codegen/kernels/Specs.h"
+#include "ir/KernelLibrary.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -16,6 +17,11 @@ namespace gradc::codegen::gpu {
 
 int64_t taskCount(const EmbeddingSpec &spec, int64_t extent);
 int64_t taskCount(const EmbeddingGradientSpec &spec, int64_t extent);
+
+/// What a launch on `tokens` tokens does. A table that has fewer rows than there are tokens comes
+/// from a cache; the least of a larger one is a row a token, as the kernel reads it.
+KernelWork embeddingWork(const EmbeddingSpec &spec, int64_t tokens);
+KernelWork embeddingGradientWork(const EmbeddingGradientSpec &spec, int64_t tokens);
 
 mlir::LLVM::LLVMFuncOp emitEmbedding(mlir::ModuleOp module, llvm::StringRef name,
                                      const EmbeddingSpec &spec, const GpuTarget &target);

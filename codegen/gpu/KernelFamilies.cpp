@@ -27,6 +27,10 @@ KernelGeometry fusedGeometry(nn::FusedOp op, ArrayRef<int64_t> strides) {
   RowSchedule schedule = scheduleRows(cluster.program);
   return {cluster.extent, taskCount(cluster.program, schedule, cluster.extent)};
 }
+KernelWork fusedWork(nn::FusedOp op, ArrayRef<int64_t> strides) {
+  nn::ClusterProgram cluster = nn::buildClusterProgram(op, strides);
+  return rowWork(cluster, reuseOf(scheduleRows(cluster.program)));
+}
 void emitFused(nn::FusedOp op, Emission &to) {
   emitRowProgram(to.module, to.name, nn::buildClusterProgram(op, to.strides).program, to.target);
 }
@@ -34,15 +38,24 @@ void emitFused(nn::FusedOp op, Emission &to) {
 KernelGeometry foldRowsGeometry(nn::FoldRowsOp op, ArrayRef<int64_t>) {
   return {rowsOf(op.getInput()), ceilDiv(columnsOf(op.getInput()), foldColumnsPerTask)};
 }
+KernelWork foldRowsWork(nn::FoldRowsOp op, ArrayRef<int64_t>) {
+  return sumWork(elementsOf(op.getInput()), columnsOf(op.getInput()), /*flopsEach=*/1);
+}
 void emitFoldRowsOp(nn::FoldRowsOp op, Emission &to) {
   emitFoldRows(to.module, to.name, columnsOf(op.getInput()), to.target);
 }
 KernelGeometry sumGeometry(nn::SumOp op, ArrayRef<int64_t>) {
   return {elementsOf(op.getInput()), 1};
 }
+KernelWork sumOpWork(nn::SumOp op, ArrayRef<int64_t>) {
+  return sumWork(elementsOf(op.getInput()), 1, /*flopsEach=*/1);
+}
 void emitSum(nn::SumOp, Emission &to) { emitFoldAll(to.module, to.name, to.target); }
 KernelGeometry squareSumsGeometry(nn::SquareSumsOp op, ArrayRef<int64_t>) {
   return {elementsOf(op.getInput()), elementsOf(op.getResult())};
+}
+KernelWork squareSumsWork(nn::SquareSumsOp op, ArrayRef<int64_t>) {
+  return sumWork(elementsOf(op.getInput()), elementsOf(op.getResult()), /*flopsEach=*/2);
 }
 void emitSquareSums(nn::SquareSumsOp, Emission &to) {
   emitChunkSquareSums(to.module, to.name, to.target);
@@ -51,11 +64,17 @@ void emitSquareSums(nn::SquareSumsOp, Emission &to) {
 KernelGeometry attentionGeometry(nn::AttentionOp op, ArrayRef<int64_t> strides) {
   return {rowsOf(op.getQuery()), attentionForwardBlocks(specOf(op, strides))};
 }
+KernelWork attentionWork(nn::AttentionOp op, ArrayRef<int64_t> strides) {
+  return attentionForwardWork(specOf(op, strides));
+}
 void emitAttention(nn::AttentionOp op, Emission &to) {
   emitAttentionForward(to.module, to.name, specOf(op, to.strides), to.target);
 }
 KernelGeometry attentionGradGeometry(nn::AttentionGradOp op, ArrayRef<int64_t> strides) {
   return {rowsOf(op.getQuery()), attentionBackwardBlocks(specOf(op, strides))};
+}
+KernelWork attentionGradWork(nn::AttentionGradOp op, ArrayRef<int64_t> strides) {
+  return attentionBackwardWork(specOf(op, strides));
 }
 void emitAttentionGrad(nn::AttentionGradOp op, Emission &to) {
   emitAttentionBackward(to.module, to.name, specOf(op, to.strides), to.target);
@@ -68,12 +87,18 @@ KernelGeometry ropeGeometry(nn::RopeOp op, ArrayRef<int64_t> strides) {
   int64_t tokens = rowsOf(op.getInput());
   return {tokens, taskCount(specOf(op, strides), tokens)};
 }
+KernelWork ropeOpWork(nn::RopeOp op, ArrayRef<int64_t> strides) {
+  return ropeWork(specOf(op, strides), rowsOf(op.getInput()));
+}
 void emitRopeOp(nn::RopeOp op, Emission &to) {
   emitRope(to.module, to.name, specOf(op, to.strides), to.target);
 }
 KernelGeometry documentsGeometry(nn::DocumentsOp op, ArrayRef<int64_t>) {
   int64_t tokens = elementsOf(op.getTokens());
   return {tokens, taskCount(specOf(op), tokens)};
+}
+KernelWork documentsOpWork(nn::DocumentsOp op, ArrayRef<int64_t>) {
+  return documentsWork(specOf(op), elementsOf(op.getTokens()));
 }
 void emitDocumentsOp(nn::DocumentsOp op, Emission &to) {
   emitDocuments(to.module, to.name, specOf(op), to.target);
@@ -82,12 +107,18 @@ KernelGeometry embeddingGeometry(nn::EmbeddingOp op, ArrayRef<int64_t>) {
   int64_t tokens = elementsOf(op.getIndices());
   return {tokens, taskCount(specOf(op), tokens)};
 }
+KernelWork embeddingOpWork(nn::EmbeddingOp op, ArrayRef<int64_t>) {
+  return embeddingWork(specOf(op), elementsOf(op.getIndices()));
+}
 void emitEmbeddingOp(nn::EmbeddingOp op, Emission &to) {
   emitEmbedding(to.module, to.name, specOf(op), to.target);
 }
 KernelGeometry embeddingGradGeometry(nn::EmbeddingGradOp op, ArrayRef<int64_t>) {
   int64_t tokens = elementsOf(op.getIndices());
   return {tokens, taskCount(specOf(op), tokens)};
+}
+KernelWork embeddingGradWork(nn::EmbeddingGradOp op, ArrayRef<int64_t>) {
+  return embeddingGradientWork(specOf(op), elementsOf(op.getIndices()));
 }
 void emitEmbeddingGradOp(nn::EmbeddingGradOp op, Emission &to) {
   emitEmbeddingGradient(to.module, to.name, specOf(op), to.target);
@@ -96,6 +127,9 @@ void emitEmbeddingGradOp(nn::EmbeddingGradOp op, Emission &to) {
 KernelGeometry transposedCopyGeometry(nn::TransposedCopyOp op, ArrayRef<int64_t>) {
   int64_t rows = rowsOf(op.getInput()), columns = columnsOf(op.getInput());
   return {rows, transposedCopyBlocks(rows, columns)};
+}
+KernelWork transposedCopyOpWork(nn::TransposedCopyOp op, ArrayRef<int64_t>) {
+  return transposedCopyWork(rowsOf(op.getInput()), columnsOf(op.getInput()));
 }
 void emitTransposedCopyOp(nn::TransposedCopyOp op, Emission &to) {
   emitTransposedCopy(to.module, to.name, rowsOf(op.getInput()), columnsOf(op.getInput()),
@@ -110,20 +144,21 @@ std::string transposedCopyLimits(Operation *op, ArrayRef<int64_t>) {
 
 const Table &table() {
   static const Table::Family families[] = {
-      Table::family<nn::FusedOp, fusedGeometry, emitFused>(),
-      Table::family<nn::FoldRowsOp, foldRowsGeometry, emitFoldRowsOp>(),
-      Table::family<nn::SumOp, sumGeometry, emitSum>(),
-      Table::family<nn::SquareSumsOp, squareSumsGeometry, emitSquareSums>(),
-      Table::family<nn::AttentionOp, attentionGeometry, emitAttention>(
+      Table::family<nn::FusedOp, fusedGeometry, fusedWork, emitFused>(),
+      Table::family<nn::FoldRowsOp, foldRowsGeometry, foldRowsWork, emitFoldRowsOp>(),
+      Table::family<nn::SumOp, sumGeometry, sumOpWork, emitSum>(),
+      Table::family<nn::SquareSumsOp, squareSumsGeometry, squareSumsWork, emitSquareSums>(),
+      Table::family<nn::AttentionOp, attentionGeometry, attentionWork, emitAttention>(
           attentionLimits<nn::AttentionOp>),
-      Table::family<nn::AttentionGradOp, attentionGradGeometry, emitAttentionGrad>(
-          attentionLimits<nn::AttentionGradOp>),
-      Table::family<nn::RopeOp, ropeGeometry, emitRopeOp>(),
-      Table::family<nn::DocumentsOp, documentsGeometry, emitDocumentsOp>(),
-      Table::family<nn::EmbeddingOp, embeddingGeometry, emitEmbeddingOp>(),
-      Table::family<nn::TransposedCopyOp, transposedCopyGeometry, emitTransposedCopyOp>(
-          transposedCopyLimits),
-      Table::family<nn::EmbeddingGradOp, embeddingGradGeometry, emitEmbeddingGradOp>(),
+      Table::family<nn::AttentionGradOp, attentionGradGeometry, attentionGradWork,
+                    emitAttentionGrad>(attentionLimits<nn::AttentionGradOp>),
+      Table::family<nn::RopeOp, ropeGeometry, ropeOpWork, emitRopeOp>(),
+      Table::family<nn::DocumentsOp, documentsGeometry, documentsOpWork, emitDocumentsOp>(),
+      Table::family<nn::EmbeddingOp, embeddingGeometry, embeddingOpWork, emitEmbeddingOp>(),
+      Table::family<nn::TransposedCopyOp, transposedCopyGeometry, transposedCopyOpWork,
+                    emitTransposedCopyOp>(transposedCopyLimits),
+      Table::family<nn::EmbeddingGradOp, embeddingGradGeometry, embeddingGradWork,
+                    emitEmbeddingGradOp>(),
   };
   static const Table table("GPU", families);
   return table;
@@ -149,9 +184,21 @@ Float8Operands GpuKernels::float8Operands(Operation *product) const {
   return libraryFloat8Operands(cast<nn::ProductOpInterface>(product), target);
 }
 
+RuntimeSizes GpuKernels::runtimeSizes(Operation *op) const { return codegen::runtimeSizes(op); }
+
+std::optional<KernelWork> GpuKernels::work(Operation *op, ArrayRef<int64_t> rowStrides) const {
+  std::optional<KernelWork> work = table().work(op, rowStrides);
+  if (work && work->leastBytes == 0)
+    work->leastBytes = nn::defaultBytes(op);
+  return work;
+}
+
 llvm::FailureOr<OwningOpRef<ModuleOp>> emitKernels(ModuleOp module, const GpuTarget &target) {
   loadGpuDialects(*module.getContext());
-  return table().emit(module, target);
+  return table().emit(module, target, [](exec::KernelOp kernel, ModuleOp emitted) {
+    if (kernel.getTable())
+      takeParts(emitted.lookupSymbol<LLVM::LLVMFuncOp>(kernel.getSymName()));
+  });
 }
 
 } // namespace gradc::codegen::gpu

@@ -1,8 +1,9 @@
-// The kernels that the GPU target can make: a table of families, each with its geometry and its
-// emitter. Matrix products are the library's.
+// The kernels that the GPU target can make: a table of families, each with its geometry, its
+// work and its emitter. Matrix products are the library's.
 #pragma once
 
 #include "codegen/gpu/GpuTarget.h"
+#include "codegen/gpu/Parts.h"
 #include "ir/Exec.h"
 #include "ir/KernelLibrary.h"
 
@@ -15,6 +16,12 @@ public:
   /// A task is a block of threads.
   llvm::FailureOr<KernelGeometry> geometry(mlir::Operation *op,
                                            llvm::ArrayRef<int64_t> rowStrides) const override;
+  std::optional<KernelWork> work(mlir::Operation *op,
+                                 llvm::ArrayRef<int64_t> rowStrides) const override;
+  RuntimeSizes runtimeSizes(mlir::Operation *op) const override;
+  int64_t partTableBytes(int64_t parts, int64_t buffers) const override {
+    return gpu::partTableBytes(parts, buffers);
+  }
   bool emitsProduct(mlir::Operation *) const override { return false; }
   int64_t gemmWorkspaceBytes(int64_t, int64_t, int64_t) const override;
   bool takesEpilogue(mlir::Operation *product) const override;

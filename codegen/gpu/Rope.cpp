@@ -88,6 +88,20 @@ private:
 
 int64_t taskCount(const RopeSpec &, int64_t extent) { return ceilDiv(extent, blockWarps); }
 
+KernelWork ropeWork(const RopeSpec &spec, int64_t tokens) {
+  constexpr int64_t bytes = 4, flopsOfElement = 3;
+  int64_t elements = tokens * spec.heads * spec.headDim;
+  int64_t values = elements * row::byteSize(spec.dtype);
+  int64_t table = spec.seq * spec.headDim / 2 * bytes;
+  KernelWork work;
+  work.buffers = {{values, 0}, {table, 0, true}, {table, 0, true}};
+  if (spec.positions)
+    work.buffers.push_back({tokens * bytes, 0, true});
+  work.buffers.push_back({0, values});
+  work.flops = work.leastFlops = elements * flopsOfElement;
+  return work;
+}
+
 LLVM::LLVMFuncOp emitRope(ModuleOp module, StringRef name, const RopeSpec &spec,
                           const GpuTarget &target) {
   // Only the tables and the positions are surely apart: the result may be in the input's place.

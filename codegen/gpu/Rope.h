@@ -5,6 +5,7 @@
 
 #include "codegen/gpu/GpuTarget.h"
 #include "codegen/kernels/Specs.h"
+#include "ir/KernelLibrary.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -12,6 +13,9 @@
 namespace gradc::codegen::gpu {
 
 int64_t taskCount(const RopeSpec &spec, int64_t extent);
+
+/// What a launch on `tokens` tokens does.
+KernelWork ropeWork(const RopeSpec &spec, int64_t tokens);
 
 mlir::LLVM::LLVMFuncOp emitRope(mlir::ModuleOp module, llvm::StringRef name, const RopeSpec &spec,
                                 const GpuTarget &target);

@@ -68,6 +68,12 @@ private:
 
 } // namespace
 
+RowReuse reuseOf(const RowSchedule &schedule) {
+  return {.loads = schedule.held || !schedule.kept.empty(),
+          .computes = schedule.held,
+          .sums = schedule.held};
+}
+
 LLVM::LLVMFuncOp emitRowProgram(ModuleOp module, StringRef name, const Program &program,
                                 const GpuTarget &target) {
   RowSchedule schedule = scheduleRows(program);

@@ -9,11 +9,15 @@
 
 #include "codegen/gpu/GpuTarget.h"
 #include "codegen/gpu/RowSchedule.h"
+#include "codegen/kernels/RowWork.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/BuiltinOps.h"
 
 namespace gradc::codegen::gpu {
+
+/// What kernels of a schedule do once for all loops of a row.
+RowReuse reuseOf(const RowSchedule &schedule);
 
 /// Appends the kernel `name` to `module`; its blocks are scheduleRows(program).threads() threads
 /// and taskCount of them run. Expects a program that row::verify accepts. Matrix buffers may

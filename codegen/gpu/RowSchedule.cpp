@@ -19,6 +19,8 @@ constexpr int64_t blockWarps = 8; ///< but for longer teams; more would leave 12
 /// f32 registers of a thread for what lives from loop to loop, and the most columns they are for.
 /// Blocks that sum over rows are few, so that each may take more.
 constexpr int64_t heldRegisters = 64, summingRegisters = 96, mostHeldColumns = 32;
+/// Shared memory of a block that rows may take: what sm_80 has, less some for reductions.
+constexpr int64_t mostKeptBytes = 160 << 10;
 /// Threads of a multiprocessor where registers are 96 each.
 constexpr int64_t residentThreads = 640;
 /// Columns of a thread whose loads are on their way together, where the row is not held; vectors
@@ -49,7 +51,8 @@ int64_t chooseLanes(const Program &program) {
 
 struct Demands {
   bool reduces = false, gathers = false, accumulates = false;
-  int64_t held = 0; ///< registers a column: what several loops read, and sums of columns
+  std::set<int32_t> known; ///< buffers that several loops read
+  int64_t held = 0;        ///< registers a column: those, and sums of columns
 };
 
 Demands demandsOf(const Program &program) {
@@ -57,16 +60,15 @@ Demands demandsOf(const Program &program) {
   Loops loops = splitIntoLoops(program);
   for (const Loop &loop : loops.loops)
     demands.reduces |= !loop.reductions.empty();
-  std::set<int32_t> known;
   for (size_t id = 0; id < program.nodes.size(); ++id) {
     const Node &node = program.nodes[id];
     demands.gathers |= loops.live[id] && node.kind == NodeKind::gather;
     auto readers =
         std::ranges::count_if(loops.loops, [&](const Loop &l) { return l.computes[id]; });
     if (node.buffer >= 0 && (node.kind == NodeKind::reload ? readers > 0 : readers > 1))
-      known.insert(node.buffer);
+      demands.known.insert(node.buffer);
   }
-  demands.held = static_cast<int64_t>(known.size());
+  demands.held = static_cast<int64_t>(demands.known.size());
   for (const Effect &effect : program.effects)
     if (effect.kind == EffectKind::accumulateColumn) {
       demands.accumulates = true;
@@ -104,6 +106,22 @@ void holdRows(RowSchedule &schedule, int64_t columns, const Demands &demands) {
     schedule.blocks = residentThreads / schedule.threads();
 }
 
+/// What several loops read, where it fits.
+void keepRows(RowSchedule &schedule, const Program &program, const Demands &demands) {
+  int64_t bytes = 0;
+  std::vector<KeptRow> kept;
+  for (int32_t buffer : demands.known)
+    if (program.buffers[buffer].kind == BufferKind::matrix) {
+      kept.push_back({buffer, bytes});
+      int64_t row = program.columns * byteSize(program.buffers[buffer].dtype);
+      bytes += ceilDiv(row, widestAccess) * widestAccess;
+    }
+  if (bytes > mostKeptBytes)
+    return;
+  schedule.kept = std::move(kept);
+  schedule.keptBytes = bytes;
+}
+
 } // namespace
 
 RowSchedule scheduleRows(const Program &program) {
@@ -120,6 +138,8 @@ RowSchedule scheduleRows(const Program &program) {
     holdRows(schedule, program.columns, demands);
   else
     cutRows(schedule, program.columns);
+  if (!schedule.held && schedule.teams == 1)
+    keepRows(schedule, program, demands);
   schedule.rows = demands.accumulates ? rowsPerTask : schedule.teams;
   return schedule;
 }

@@ -4,13 +4,22 @@
 // A block holds `teams` of threads. A team takes one row at a time and its threads a vector of
 // columns each, side by side, so that a warp reads memory without gaps. Where the row fits, a
 // thread's vectors stay in its registers from the program's first loop to the last ("held"): each
-// matrix is then read once. A program that reduces nothing does not need a whole row in one place,
-// and its rows are cut into slices, tasks of their own.
+// matrix is then read once. Of rows that are too long for registers, what several loops read is
+// kept in shared memory where it fits there, each thread's columns for itself. A program that
+// reduces nothing does not need a whole row in one place, and its rows are cut into slices, tasks
+// of their own.
 #pragma once
 
 #include "ir/row/RowProgram.h"
 
 namespace gradc::codegen::gpu {
+
+/// A matrix whose row is kept in shared memory, `offset` bytes into it, from the loop that loads or
+/// stores it on.
+struct KeptRow {
+  int32_t buffer;
+  int64_t offset;
+};
 
 struct RowSchedule {
   int64_t lanes = 1;   ///< elements of a vector; divides the columns and all row strides
@@ -20,7 +29,9 @@ struct RowSchedule {
   int64_t slices = 1;  ///< a row's parts, each in tasks of its own
   int64_t vectors = 1; ///< of a thread at a time: all that it has of a row, where held
   bool held = true;
-  int64_t blocks = 0; ///< that a multiprocessor should hold; 0: as many as it happens to
+  std::vector<KeptRow> kept; ///< where rows are not held
+  int64_t keptBytes = 0;     ///< of a block
+  int64_t blocks = 0;        ///< that a multiprocessor should hold; 0: as many as it happens to
 
   int64_t teamThreads() const { return 32 * warps; }
   int64_t threads() const { return teamThreads() * teams; }

@@ -20,6 +20,8 @@ RowTeams::RowTeams(BlockPrinter &printer, const Program &program, const RowSched
   for (size_t i = 0; i < program.effects.size(); ++i)
     if (program.effects[i].kind == EffectKind::accumulateColumn)
       accumulations.push_back(static_cast<int32_t>(i));
+  if (schedule.keptBytes > 0)
+    keptRows = k.dynamicShared(schedule.keptBytes);
   for (const Loop &loop : loops.loops) {
     auto count = static_cast<int64_t>(loop.reductions.size()) * schedule.warps;
     bool needed = count > 0 && schedule.warps > 1;
@@ -174,7 +176,9 @@ void RowTeams::emitStreamedLoop(RowState &row, size_t index) {
   for (NodeId reduction : loop.reductions)
     totals.append(schedule.vectors, nodes.identity(reduction));
   forSteps(totals, [&](const Columns &columns, MutableArrayRef<Value> current) {
+    takeKept(index, columns);
     SmallVector<Values> parts = emitStep(row, loop, columns, {});
+    keep(index, columns);
     for (auto [r, reduction] : llvm::enumerate(loop.reductions))
       for (auto [u, part] : llvm::enumerate(parts[r])) {
         Value &total = current[r * schedule.vectors + u];

@@ -28,6 +28,12 @@ private:
   void emitHeldLoop(RowState &row, size_t loop, const Columns &columns,
                     llvm::MutableArrayRef<Value> sums);
   void emitStreamedLoop(RowState &row, size_t loop);
+  /// Vectors of rows that are kept: those that an earlier loop knew become known to a step, and
+  /// what a step came to know is kept for later loops.
+  void takeKept(size_t loop, const Columns &columns);
+  void keep(size_t loop, const Columns &columns);
+  bool touches(size_t loop, int32_t buffer) const;
+  Value keptAddress(const KeptRow &row, const Columns &columns, int64_t vector);
   void forSteps(llvm::SmallVectorImpl<Value> &carried,
                 llvm::function_ref<void(const Columns &, llvm::MutableArrayRef<Value>)> body);
   llvm::SmallVector<Values> emitStep(const RowState &row, const row::Loop &loop,
@@ -55,7 +61,8 @@ private:
   Value team, member;                       ///< of the block, and thread in it
   Value group, slice;                       ///< of rows, and of columns: the task's
   RowState shared;
-  Values slots; ///< a loop: the team's shared memory for its reductions; null without
+  Value keptRows; ///< shared memory; null where none are kept
+  Values slots;   ///< a loop: the team's shared memory for its reductions; null without
 };
 
 } // namespace gradc::codegen::gpu

@@ -75,6 +75,14 @@ void storeSum(BlockPrinter &k, Value sum, Value address) {
 
 } // namespace
 
+KernelWork sumWork(int64_t elements, int64_t sums, int64_t flopsEach) {
+  constexpr int64_t bytes = 4;
+  KernelWork work;
+  work.buffers = {{elements * bytes, 0}, {0, sums * bytes}};
+  work.flops = work.leastFlops = elements * flopsEach;
+  return work;
+}
+
 LLVM::LLVMFuncOp emitFoldRows(ModuleOp module, StringRef name, int64_t columns,
                               const GpuTarget &target) {
   constexpr int64_t groups = 8; // of rows: every eighth is one's

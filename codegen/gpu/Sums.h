@@ -4,6 +4,7 @@
 #pragma once
 
 #include "codegen/gpu/GpuTarget.h"
+#include "ir/KernelLibrary.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -26,5 +27,9 @@ mlir::LLVM::LLVMFuncOp emitChunkSquareSums(mlir::ModuleOp module, llvm::StringRe
 /// Buffers {x f32 [extent], out f32 [1]}: the sum of x, added up in f64. One task.
 mlir::LLVM::LLVMFuncOp emitFoldAll(mlir::ModuleOp module, llvm::StringRef name,
                                    const GpuTarget &target);
+
+/// What a launch of any of them does that adds up `elements` f32 to `sums`, in `flopsEach`
+/// operations an element.
+KernelWork sumWork(int64_t elements, int64_t sums, int64_t flopsEach);
 
 } // namespace gradc::codegen::gpu

@@ -83,6 +83,12 @@ int64_t transposedCopyBlocks(int64_t rows, int64_t columns) {
   return llvm::divideCeilSigned(rows, tile) * llvm::divideCeilSigned(columns, tile);
 }
 
+KernelWork transposedCopyWork(int64_t rows, int64_t columns) {
+  KernelWork work;
+  work.buffers = {{rows * columns, 0}, {0, rows * columns}};
+  return work;
+}
+
 LLVM::LLVMFuncOp emitTransposedCopy(ModuleOp module, StringRef name, int64_t rows, int64_t columns,
                                     const GpuTarget &target) {
   BlockPrinter k(module, name, {true, true}, tile * piecesOfRow, target.vectors(1));

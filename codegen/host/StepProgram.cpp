@@ -1,5 +1,6 @@
 // The step program: exec commands as calls into the runtime's ABI.
 #include "codegen/host/StepProgram.h"
+#include "codegen/KernelTable.h"
 #include "runtime/Abi.h"
 
 #include "mlir/IR/BuiltinAttributes.h"
@@ -34,7 +35,9 @@ public:
     bufferType = llvm::StructType::get(context, {i64, i64, i64, i64});
     llvm::Type *pair = llvm::ArrayType::get(i64, 2);
     matrixType = llvm::StructType::get(context, {bufferType, i64, i64, pair, i64});
-    launchType = llvm::StructType::get(context, {ptr, ptr, ptr, i64, i64, i64, ptr, i64, i64, i64});
+    partType = llvm::StructType::get(context, {i64, i64});
+    launchType = llvm::StructType::get(
+        context, {ptr, ptr, ptr, i64, i64, i64, ptr, i64, i64, i64, i64, ptr, bufferType});
     gemmType = llvm::StructType::get(
         context, {ptr,        i64, i64,        i64, pair,       matrixType, matrixType,
                   matrixType, i64, bufferType, i64, i64,        i64,        bufferType,
@@ -121,31 +124,36 @@ private:
   }
 
   llvm::Constant *launch(exec::LaunchOp op) {
-    SmallVector<llvm::Constant *> buffers;
+    SmallVector<llvm::Constant *> buffers, parts;
     for (Attribute attribute : op.getBuffers())
       buffers.push_back(buffer(cast<exec::BufferAttr>(attribute)));
+    if (ArrayAttr attributes = op.getPartsAttr())
+      for (auto part : attributes.getAsRange<exec::PartAttr>())
+        parts.push_back(llvm::ConstantStruct::get(
+            partType, {number(part.getExtent()), number(part.getFirstTask())}));
+    size_t count = buffers.size() / std::max<size_t>(1, parts.size());
     auto *list = llvm::ArrayType::get(bufferType, buffers.size());
+    auto *partList = llvm::ArrayType::get(partType, parts.size());
     return global(
         llvm::ConstantStruct::get(
             launchType,
             {text(op.getKernel()), orNull(target.getFunction(op.getKernel())),
              orNull(target.getNamedGlobal(op.getKernel())), number(op.getExtent()),
-             number(op.getTasks()), number(buffers.size()),
+             number(op.getTasks()), number(count),
              global(llvm::ConstantArray::get(list, buffers), "buffers"), number(op.getFlops()),
-             number(op.getBytes()), number(op.getProduct() ? 1 : 0)}),
+             number(op.getBytes()), number(op.getProduct() ? 1 : 0), number(parts.size()),
+             parts.empty() ? orNull(nullptr)
+                           : global(llvm::ConstantArray::get(partList, parts), "parts"),
+             buffer(op.getTableAttr())}),
         "launch");
   }
 
   llvm::Constant *gemm(exec::GemmOp op) {
-    std::string name =
-        ("gemm_" + Twine(op.getM()) + "x" + Twine(op.getN()) + "x" + Twine(op.getK())).str();
     exec::EpilogueAttr epilogue = op.getEpilogueAttr();
     exec::MatrixAttr bias = epilogue ? epilogue.getBias() : exec::MatrixAttr();
     exec::MatrixAttr aux = epilogue ? epilogue.getAux() : exec::MatrixAttr();
-    if (epilogue)
-      name += ("_" + nn::stringifyEpilogue(epilogue.getKind())).str();
     return global(llvm::ConstantStruct::get(
-                      gemmType, {text(name),
+                      gemmType, {text(productName(op)),
                                  number(op.getM()),
                                  number(op.getN()),
                                  number(op.getK()),
@@ -229,7 +237,7 @@ private:
   llvm::LLVMContext &context;
   llvm::IRBuilder<> b;
   llvm::Type *i64, *ptr;
-  llvm::StructType *bufferType, *matrixType, *launchType, *gemmType;
+  llvm::StructType *bufferType, *matrixType, *partType, *launchType, *gemmType;
   llvm::StringMap<llvm::FunctionCallee> abi;
   llvm::StringMap<llvm::Constant *> texts;
   llvm::Function *function = nullptr;

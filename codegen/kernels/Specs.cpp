@@ -12,6 +12,12 @@ int64_t rowsOf(Value value) { return nn::rowSpaceOf(value.getType()).rows; }
 int64_t columnsOf(Value value) { return nn::rowSpaceOf(value.getType()).columns; }
 row::Dtype dtypeOf(Value value) { return nn::rowDtype(getElementTypeOrSelf(value)); }
 
+RuntimeSizes runtimeSizes(Operation *op) {
+  if (isa<nn::SumOp, nn::SquareSumsOp>(op))
+    return RuntimeSizes::all;
+  return isa<nn::FoldRowsOp>(op) ? RuntimeSizes::rows : RuntimeSizes::none;
+}
+
 RopeSpec specOf(nn::RopeOp op, ArrayRef<int64_t> strides) {
   RopeSpec spec;
   spec.seq = rowsOf(op.getCos());

@@ -2,6 +2,7 @@
 // What each kernel computes and on which buffers stands with the family's emitter (codegen/cpu).
 #pragma once
 
+#include "ir/KernelLibrary.h"
 #include "ir/Nn.h"
 #include "ir/row/RowProgram.h"
 
@@ -58,6 +59,9 @@ RopeSpec specOf(nn::RopeOp op, llvm::ArrayRef<int64_t> strides);
 DocumentsSpec specOf(nn::DocumentsOp op);
 EmbeddingSpec specOf(nn::EmbeddingOp op);
 EmbeddingGradientSpec specOf(nn::EmbeddingGradOp op);
+
+/// What the sums' kernels take from their launches, on every target.
+RuntimeSizes runtimeSizes(mlir::Operation *op);
 
 // Sizes of an op's operands and results, as specs take them.
 int64_t elementsOf(mlir::Value value);

@@ -1,6 +1,7 @@
 // From placed programs to the exec dialect.
 #include "passes/memory/EmitExec.h"
-#include "ir/Cluster.h"
+#include "passes/memory/JoinedLaunches.h"
+#include "passes/memory/KernelSignature.h"
 
 using namespace mlir;
 using namespace gradc;
@@ -15,25 +16,6 @@ SmallVector<int64_t> strides(const Command &command) {
   for (const Storage &storage : command.results)
     list.push_back(storage.rowStride);
   return list;
-}
-
-/// What tells kernels apart: a cluster's row program (its extent is a run-time argument); of other
-/// ops their attributes and types; and the strides.
-std::string specification(const Command &command) {
-  std::string text;
-  llvm::raw_string_ostream stream(text);
-  if (auto fused = dyn_cast<FusedOp>(command.op)) {
-    stream << row::print(buildClusterProgram(fused, strides(command)).program);
-    return text;
-  }
-  stream << command.op->getName() << command.op->getPropertiesAsAttribute();
-  for (Type type : command.op->getOperandTypes())
-    stream << " " << type;
-  for (Type type : command.op->getResultTypes())
-    stream << " -> " << type;
-  for (int64_t stride : strides(command))
-    stream << ", " << stride;
-  return text;
 }
 
 /// A name that says what the kernel does: the mnemonics of the ops in it.
@@ -71,7 +53,8 @@ exec::Space execSpace(Space space) {
 
 } // namespace
 
-ExecEmitter::ExecEmitter(ModuleOp module) : module(module), kernelBuilder(module.getContext()) {}
+ExecEmitter::ExecEmitter(ModuleOp module, const KernelLibrary &library, StateLayout &state)
+    : module(module), library(library), state(state), kernelBuilder(module.getContext()) {}
 
 void ExecEmitter::emit(const ProgramStorage &program) {
   OpBuilder builder(module.getContext());
@@ -92,17 +75,86 @@ void ExecEmitter::emit(const ProgramStorage &program) {
 
 void ExecEmitter::emitCommands(OpBuilder &builder, const ProgramStorage &program,
                                ArrayRef<Command> commands) {
-  for (const Command &command : commands) {
-    if (command.isGemm)
-      emitGemm(builder, program, command);
+  for (size_t i = 0; i < commands.size(); ++i) {
+    if (commands[i].isGemm)
+      emitGemm(builder, program, commands[i]);
+    else if (IntegerAttr group = joinedGroup(commands[i].op))
+      i = emitGroup(builder, program, commands, i, group) - 1;
     else
-      emitLaunch(builder, program, command);
+      emitLaunch(builder, program, {&commands[i]});
   }
 }
 
+/// The commands of a group from `first` on, in as few launches as their kernels are; what is copied
+/// between them for one of them comes before. Returns where the group ends.
+size_t ExecEmitter::emitGroup(OpBuilder &builder, const ProgramStorage &program,
+                              ArrayRef<Command> commands, size_t first, IntegerAttr group) {
+  size_t end = first;
+  for (size_t i = first; i < commands.size(); ++i)
+    if (joinedGroup(commands[i].op) == group)
+      end = i + 1;
+  std::map<std::string, SmallVector<const Command *>> launches;
+  for (const Command &command : commands.slice(first, end - first)) {
+    auto isFixed = [](const Storage &storage) { return storage.loopStride == 0; };
+    bool mayJoin = joinedGroup(command.op) && command.workspace < 0 &&
+                   llvm::all_of(command.operands, isFixed) &&
+                   llvm::all_of(command.results, isFixed);
+    if (mayJoin)
+      launches[kernelSignature(library, command.op, strides(command))].push_back(&command);
+    else if (command.isGemm)
+      emitGemm(builder, program, command);
+    else
+      emitLaunch(builder, program, {&command});
+  }
+  for (auto &[signature, parts] : launches)
+    emitLaunch(builder, program, parts);
+  return end;
+}
+
+static exec::WorkAttr workOf(ArrayRef<const Command *> parts) {
+  int64_t bytes = 0, leastBytes = 0, flops = 0, leastFlops = 0;
+  for (const Command *command : parts) {
+    if (!command->work)
+      return {};
+    bytes += command->work->bytes();
+    leastBytes += command->work->leastBytes;
+    flops += command->work->flops;
+    leastFlops += command->work->leastFlops;
+  }
+  return exec::WorkAttr::get(parts[0]->op->getContext(), bytes, leastBytes, flops, leastFlops);
+}
+
 void ExecEmitter::emitLaunch(OpBuilder &builder, const ProgramStorage &program,
-                             const Command &command) {
-  SmallVector<Attribute> buffers;
+                             ArrayRef<const Command *> parts) {
+  SmallVector<Attribute> buffers, list;
+  int64_t extent = 0, tasks = 0, flops = 0, bytes = 0;
+  for (const Command *command : parts) {
+    list.push_back(exec::PartAttr::get(module.getContext(), command->geometry.extent, tasks));
+    appendBuffers(program, *command, buffers);
+    auto cost = cast<CostOpInterface>(command->op);
+    extent += command->geometry.extent;
+    tasks += command->geometry.tasks;
+    flops += cost.getFlops();
+    bytes += cost.getBytes();
+  }
+  const Command &first = *parts[0];
+  bool isJoined = parts.size() > 1;
+  auto count = static_cast<int64_t>(parts.size());
+  int64_t tableBytes =
+      isJoined ? library.partTableBytes(count, static_cast<int64_t>(buffers.size()) / count) : 0;
+  // What is done for several layers is of none.
+  auto isElsewhere = [&](const Command *command) {
+    return command->op->getLoc() != first.op->getLoc();
+  };
+  Location loc = llvm::any_of(parts, isElsewhere) ? module.getLoc() : first.op->getLoc();
+  exec::LaunchOp::create(
+      builder, loc, kernelFor(first, tableBytes > 0).getValue(), extent, tasks,
+      builder.getArrayAttr(buffers), flops, bytes, isa<ProductOpInterface>(first.op), workOf(parts),
+      isJoined ? builder.getArrayAttr(list) : ArrayAttr(), partTable(tableBytes));
+}
+
+void ExecEmitter::appendBuffers(const ProgramStorage &program, const Command &command,
+                                SmallVectorImpl<Attribute> &buffers) {
   int64_t accumulator = cast<FusionOpInterface>(command.op).getAccumulatorOperand();
   for (auto [i, storage] : llvm::enumerate(command.operands))
     if (static_cast<int64_t>(i) != accumulator) // it lies where the result does
@@ -111,11 +163,13 @@ void ExecEmitter::emitLaunch(OpBuilder &builder, const ProgramStorage &program,
     buffers.push_back(buffer(program, storage, type));
   if (command.workspace >= 0)
     buffers.push_back(workspace(program, command));
-  auto cost = cast<CostOpInterface>(command.op);
-  exec::LaunchOp::create(builder, command.op->getLoc(), kernelFor(command).getValue(),
-                         command.geometry.extent, command.geometry.tasks,
-                         builder.getArrayAttr(buffers), cost.getFlops(), cost.getBytes(),
-                         isa<ProductOpInterface>(command.op));
+}
+
+exec::BufferAttr ExecEmitter::partTable(int64_t bytes) {
+  if (bytes == 0)
+    return {};
+  return exec::BufferAttr::get(module.getContext(), exec::Space::State, state.reserve(bytes), bytes,
+                               /*loop_stride=*/0);
 }
 
 void ExecEmitter::emitGemm(OpBuilder &builder, const ProgramStorage &program,
@@ -202,8 +256,15 @@ exec::MatrixAttr ExecEmitter::matrix(const ProgramStorage &program, const Storag
                                transposed ? rowStride : 1, rows * rowStride);
 }
 
-FlatSymbolRefAttr ExecEmitter::kernelFor(const Command &command) {
-  FlatSymbolRefAttr &symbol = kernels[specification(command)];
+static StringAttr reasonOf(const Command &command) {
+  if (!command.work || command.work->reason.empty())
+    return {};
+  return StringAttr::get(command.op->getContext(), command.work->reason);
+}
+
+FlatSymbolRefAttr ExecEmitter::kernelFor(const Command &command, bool takesTable) {
+  FlatSymbolRefAttr &symbol =
+      kernels[{kernelSignature(library, command.op, strides(command)), takesTable}];
   if (symbol)
     return symbol;
   std::string name = kernelName(command.op, kernels.size() - 1);
@@ -211,7 +272,7 @@ FlatSymbolRefAttr ExecEmitter::kernelFor(const Command &command) {
   OpBuilder::InsertionGuard guard(kernelBuilder);
   kernelBuilder.setInsertionPointToEnd(module.getBody());
   auto kernel = exec::KernelOp::create(kernelBuilder, command.op->getLoc(), name, strides(command),
-                                       command.workspaceBytes);
+                                       command.workspaceBytes, reasonOf(command), takesTable);
   Block *body = kernelBuilder.createBlock(&kernel.getBody());
   IRMapping mapping;
   for (Value operand : command.op->getOperands())

@@ -1,5 +1,6 @@
 // When each op of a program runs and each value is needed for the last time.
 #include "passes/memory/Lifetimes.h"
+#include "passes/memory/JoinedLaunches.h"
 
 using namespace mlir;
 using namespace gradc;
@@ -11,7 +12,10 @@ Lifetimes::Lifetimes(func::FuncOp function) {
 
 void Lifetimes::number(Block &block) {
   for (Operation &op : block) {
-    indices[&op] = last++;
+    IntegerAttr group = joinedGroup(&op);
+    Operation *before = op.getPrevNode();
+    bool joins = group && before && joinedGroup(before) == group; // it runs when that one does
+    indices[&op] = joins ? indices.lookup(before) : last++;
     if (auto loop = dyn_cast<nn::MicrobatchesOp>(op))
       number(loop.getBody().front());
   }

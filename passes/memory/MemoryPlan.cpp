@@ -58,7 +58,7 @@ private:
         return signalPassFailure();
       programs.push_back(std::move(*program));
     }
-    ExecEmitter emitter(module);
+    ExecEmitter emitter(module, library, state);
     for (ProgramStorage &program : programs)
       emitter.emit(program);
     attachPlan(module, programs);

@@ -17,6 +17,12 @@ const StateSlot &StateLayout::add(DictionaryAttr slot, DictionaryAttr parameter,
   return entry->second;
 }
 
+int64_t StateLayout::reserve(int64_t bytes) {
+  int64_t offset = end;
+  end += roundUp64(bytes);
+  return offset;
+}
+
 int64_t ConstantLayout::add(ElementsAttr value) {
   auto [entry, isNew] = offsets.try_emplace(value, end);
   if (isNew) {

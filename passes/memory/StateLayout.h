@@ -21,6 +21,9 @@ public:
   const StateSlot &add(mlir::DictionaryAttr slot, mlir::DictionaryAttr parameter,
                        mlir::RankedTensorType type);
 
+  /// Bytes that belong to no slot: what the runtime itself keeps there. Their offset.
+  int64_t reserve(int64_t bytes);
+
   int64_t bytes() const { return end; }
   const llvm::MapVector<mlir::Attribute, StateSlot> &slots() const { return placed; }
 

@@ -107,6 +107,7 @@ LogicalResult StorageAssigner::finish(Command command, int64_t at) {
       return failure();
     }
     command.geometry = *geometry;
+    command.work = library.work(command.op, strides(command));
     command.workspaceBytes = geometry->workspaceBytes;
   }
   if (command.workspaceBytes > 0)

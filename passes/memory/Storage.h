@@ -38,8 +38,9 @@ struct Command {
   mlir::Operation *op = nullptr;
   llvm::SmallVector<Storage> operands; ///< null buffer for an operand that is an immediate
   llvm::SmallVector<Storage> results;
-  KernelGeometry geometry; ///< of launches
-  int32_t workspace = -1;  ///< buffer index, or -1
+  KernelGeometry geometry;        ///< of launches
+  std::optional<KernelWork> work; ///< of launches that the target counts
+  int32_t workspace = -1;         ///< buffer index, or -1
   int64_t workspaceBytes = 0;
   bool isGemm = false; ///< a product by the runtime's library
 };

@@ -58,13 +58,14 @@ private:
   /// The storage of an operand that dies here and that the op may overwrite: the slot that the
   /// result returns to, where there is one.
   std::optional<Storage> takeOver(Command &command, nn::FusionOpInterface fusion,
-                                  mlir::OpResult result, int64_t at);
+                                  mlir::OpResult result);
   bool isFreeFor(Command &command, nn::FusionOpInterface fusion, unsigned operand,
-                 mlir::OpResult result, int64_t at);
+                 mlir::OpResult result);
   bool mayOverwrite(Command &command, nn::FusionOpInterface fusion, unsigned operand,
                     mlir::OpResult result);
   bool returnsTo(mlir::OpResult result, int32_t buffer);
-  bool allDeadAfter(int32_t buffer, int64_t at);
+  /// Whether nothing but `op` needs what is in the buffer from the time on that it runs.
+  bool allDeadAfter(int32_t buffer, mlir::Operation *op);
   /// An op that adds to its accumulator finds it in its result's memory.
   llvm::LogicalResult seedAccumulator(Command &command, nn::FusionOpInterface fusion, int64_t at);
 

@@ -145,7 +145,7 @@ Storage StorageAssigner::chooseResult(Command &command, FusionOpInterface fusion
     return found->second;
   if (std::optional<Storage> part = partOfConcat(fusion, result, at))
     return *part;
-  if (std::optional<Storage> taken = takeOver(command, fusion, result, at))
+  if (std::optional<Storage> taken = takeOver(command, fusion, result))
     return *taken;
   return arenaStorage(result.getType(), at);
 }
@@ -163,11 +163,11 @@ std::optional<Storage> StorageAssigner::partOfConcat(FusionOpInterface fusion, O
 }
 
 std::optional<Storage> StorageAssigner::takeOver(Command &command, FusionOpInterface fusion,
-                                                 OpResult result, int64_t at) {
+                                                 OpResult result) {
   std::optional<Storage> inArena;
   for (unsigned i = 0; i < result.getOwner()->getNumOperands(); ++i) {
     const Storage &storage = command.operands[i];
-    if (!isFreeFor(command, fusion, i, result, at))
+    if (!isFreeFor(command, fusion, i, result))
       continue;
     // What returns to a slot is written there, or a copy would have to follow.
     if (out.buffers[storage.buffer].space == Space::state)
@@ -179,7 +179,7 @@ std::optional<Storage> StorageAssigner::takeOver(Command &command, FusionOpInter
 }
 
 bool StorageAssigner::isFreeFor(Command &command, FusionOpInterface fusion, unsigned index,
-                                OpResult result, int64_t at) {
+                                OpResult result) {
   const Storage &storage = command.operands[index];
   Value operand = result.getOwner()->getOperand(index);
   // Another operand may be a part of this one's memory, which rows yet to come read.
@@ -192,7 +192,7 @@ bool StorageAssigner::isFreeFor(Command &command, FusionOpInterface fusion, unsi
   const MemoryBuffer &buffer = out.buffers[storage.buffer];
   bool ownSlot = buffer.space == Space::state && returnsTo(result, storage.buffer);
   return (buffer.space == Space::arena || ownSlot) && buffer.size == byteSize(result.getType()) &&
-         allDeadAfter(storage.buffer, at);
+         allDeadAfter(storage.buffer, result.getOwner());
 }
 
 bool StorageAssigner::mayOverwrite(Command &command, FusionOpInterface fusion, unsigned operand,
@@ -217,9 +217,13 @@ bool StorageAssigner::returnsTo(OpResult result, int32_t buffer) {
   return false;
 }
 
-bool StorageAssigner::allDeadAfter(int32_t buffer, int64_t at) {
-  return llvm::all_of(occupants[buffer],
-                      [&](Value value) { return lifetimes.lastUse(value) <= at; });
+bool StorageAssigner::allDeadAfter(int32_t buffer, Operation *op) {
+  int64_t at = lifetimes.index(op);
+  // Ops of one launch run at the same time: another of them must not read it either.
+  auto isAnotherThen = [&](Operation *user) { return user != op && lifetimes.index(user) == at; };
+  return llvm::all_of(occupants[buffer], [&](Value value) {
+    return lifetimes.lastUse(value) <= at && llvm::none_of(value.getUsers(), isAnotherThen);
+  });
 }
 
 LogicalResult StorageAssigner::seedAccumulator(Command &command, FusionOpInterface fusion,

@@ -1,11 +1,13 @@
 // CpuDevice: resolves planned offsets to addresses and hands tasks to the pool.
 #include "runtime/cpu/CpuDevice.h"
 
+#include <algorithm>
 #include <cstring>
 #include <malloc.h>
 
 #include <fmt/format.h>
 
+#include "runtime/Parts.h"
 #include "runtime/cpu/PeakProbe.h"
 
 namespace gradc::rt {
@@ -77,9 +79,19 @@ std::byte *CpuDevice::resolve(const GradcBuffer &buffer, int64_t iteration) cons
 }
 
 Status CpuDevice::launch(const GradcLaunch &launch, int64_t iteration) {
-  addresses_.resize(launch.bufferCount);
-  for (int64_t i = 0; i < launch.bufferCount; ++i)
+  int64_t count = launch.bufferCount * std::max<int64_t>(1, launch.partCount);
+  addresses_.resize(count);
+  for (int64_t i = 0; i < count; ++i)
     addresses_[i] = resolve(launch.buffers[i], iteration);
+  if (launch.partCount > 0) {
+    pool_.parallelFor(launch.tasks, [&](int64_t task, int) {
+      int64_t number = partOf(launch, task);
+      const GradcPart &part = launch.parts[number];
+      launch.kernel(addresses_.data() + number * launch.bufferCount, part.extent,
+                    task - part.firstTask);
+    });
+    return Status();
+  }
   pool_.parallelFor(launch.tasks, [&](int64_t task, int) {
     launch.kernel(addresses_.data(), launch.extent, task);
   });

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "runtime/Epilogue.h"
+#include "runtime/Parts.h"
 #include "runtime/cuda/Ranges.h"
 
 namespace gradc::rt::cuda {
@@ -107,17 +108,41 @@ Status CudaDevice::launchKernel(const GradcLaunch &launch, int64_t iteration) {
   if (launch.tasks <= 0)
     return Status();
   GRADC_ASSIGN_OR_RETURN(Function function, kernels_->find(launch));
-  addresses_.resize(std::size_t(launch.bufferCount));
+  GRADC_RETURN_IF_ERROR(setParameters(launch, iteration));
   parameters_.clear();
-  for (std::size_t i = 0; i < addresses_.size(); ++i) {
-    addresses_[i] = memory_->resolve(launch.buffers[i], iteration);
-    parameters_.push_back(&addresses_[i]);
-  }
-  int64_t extent = launch.extent;
-  parameters_.push_back(&extent);
+  for (Address &address : addresses_)
+    parameters_.push_back(&address);
+  parameters_.push_back(&extent_);
   return driver().launchKernel(
       function, unsigned(launch.tasks), 1, 1, unsigned(launch.gpu->threads), 1, 1,
       unsigned(launch.gpu->sharedBytes), compute_.get(), parameters_.data(), nullptr);
+}
+
+Status CudaDevice::setParameters(const GradcLaunch &launch, int64_t iteration) {
+  addresses_.clear();
+  if (launch.partCount > 0) {
+    addresses_.push_back(memory_->resolve(launch.table, iteration));
+    extent_ = launch.partCount;
+    return writeTable(launch);
+  }
+  for (int64_t i = 0; i < launch.bufferCount; ++i)
+    addresses_.push_back(memory_->resolve(launch.buffers[i], iteration));
+  extent_ = launch.extent;
+  return Status();
+}
+
+/// Before the first launch only, which is none of a graph's.
+Status CudaDevice::writeTable(const GradcLaunch &launch) {
+  if (tables_.contains(&launch))
+    return Status();
+  std::vector<int64_t> addresses;
+  for (int64_t i = 0; i < launch.partCount * launch.bufferCount; ++i)
+    addresses.push_back(int64_t(memory_->resolve(launch.buffers[i], 0)));
+  std::vector<int64_t> words = partTable(launch, addresses);
+  GRADC_RETURN_IF_ERROR(transfers_->upload(memory_->resolve(launch.table, 0), words.data(),
+                                           int64_t(words.size() * sizeof(int64_t))));
+  tables_.insert(&launch);
+  return Status();
 }
 
 Status CudaDevice::gemm(const GradcGemm &gemm, int64_t iteration) {

@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "runtime/Device.h"
@@ -44,6 +45,9 @@ private:
   const Driver &driver() const { return context_->driver(); }
   Status open(const GradcImages &images);
   Status launchKernel(const GradcLaunch &launch, int64_t iteration);
+  /// Sets addresses_ and, for the kernel's last parameter, extent_.
+  Status setParameters(const GradcLaunch &launch, int64_t iteration);
+  Status writeTable(const GradcLaunch &launch);
   GemmAddresses addressesOf(const GradcGemm &gemm, int64_t iteration) const;
   Status product(const GradcGemm &gemm, int64_t iteration);
   TuningDevice tuningDevice();
@@ -61,8 +65,10 @@ private:
   std::unordered_map<const GradcProgram *, int64_t> runs_;
   bool careful_ = false; ///< wait for each launch
   bool tunes_ = false;
-  std::string last_;               ///< the program and run that was queued last
+  std::string last_;                               ///< the program and run that was queued last
+  std::unordered_set<const GradcLaunch *> tables_; ///< in parts, whose tables are written
   std::vector<Address> addresses_; ///< of the current launch; kept to allocate nothing in a step
+  int64_t extent_ = 0;             ///< of the current launch
   std::vector<void *> parameters_;
 };
 

@@ -1,8 +1,11 @@
 // EmulatedDevice: launches as the emulator takes them.
 #include "runtime/emulator/EmulatedDevice.h"
 
+#include "runtime/Parts.h"
 #include "runtime/cpu/PeakProbe.h"
 #include "runtime/emulator/Gemm.h"
+
+#include <cstring>
 
 #include <fmt/format.h>
 
@@ -14,11 +17,32 @@ Status EmulatedDevice::launch(const GradcLaunch &launch, int64_t iteration) {
         "kernel {} cannot be emulated; compile with --target cuda and --emulate", launch.name));
   const GradcGpuKernel &gpu = *launch.gpu;
   EmulatedLaunch emulated{launch.name,  gpu.emulated,  gpu.threads, gpu.sharedBytes,
-                          launch.tasks, launch.extent, {}};
-  for (int64_t i = 0; i < launch.bufferCount; ++i)
-    emulated.buffers.push_back(
-        {resolve(launch.buffers[i], iteration), launch.buffers[i].bytes, i >= gpu.inputs});
+                          launch.tasks, launch.extent, {},          {}};
+  auto add = [&](const GradcBuffer *buffers, std::vector<EmulatedBuffer> &to) {
+    for (int64_t i = 0; i < launch.bufferCount; ++i)
+      to.push_back({resolve(buffers[i], iteration), buffers[i].bytes, i >= gpu.inputs});
+  };
+  if (launch.partCount == 0) {
+    add(launch.buffers, emulated.buffers);
+    return emulator_.run(emulated);
+  }
+  for (int64_t part = 0; part < launch.partCount; ++part) {
+    emulated.parts.push_back({launch.parts[part].firstTask, {}});
+    add(launch.buffers + part * launch.bufferCount, emulated.parts.back().buffers);
+  }
+  emulated.extent = launch.partCount;
+  emulated.buffers.push_back({writeTable(launch, iteration), launch.table.bytes, false});
   return emulator_.run(emulated);
+}
+
+std::byte *EmulatedDevice::writeTable(const GradcLaunch &launch, int64_t iteration) {
+  std::vector<int64_t> addresses;
+  for (int64_t i = 0; i < launch.partCount * launch.bufferCount; ++i)
+    addresses.push_back(reinterpret_cast<int64_t>(resolve(launch.buffers[i], iteration)));
+  std::vector<int64_t> words = partTable(launch, addresses);
+  std::byte *table = resolve(launch.table, iteration);
+  std::memcpy(table, words.data(), words.size() * sizeof(int64_t));
+  return table;
 }
 
 Status EmulatedDevice::gemm(const GradcGemm &gemm, int64_t iteration) {

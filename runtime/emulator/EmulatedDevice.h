@@ -19,6 +19,9 @@ public:
   Status gemm(const GradcGemm &gemm, int64_t iteration) override;
 
 private:
+  /// Fills the table of a launch in parts; its address.
+  std::byte *writeTable(const GradcLaunch &launch, int64_t iteration);
+
   Emulator emulator_;
 };
 

@@ -25,6 +25,12 @@ struct EmulatedBuffer {
   bool writable;
 };
 
+/// Buffers that the blocks from `firstBlock` on, up to the next part's, find in a table.
+struct EmulatedPart {
+  int64_t firstBlock;
+  std::vector<EmulatedBuffer> buffers; ///< may overlap
+};
+
 struct EmulatedLaunch {
   const char *name;
   const GradcEmulatedKernel *kernel;
@@ -33,6 +39,13 @@ struct EmulatedLaunch {
   int64_t blocks;
   int64_t extent;
   std::vector<EmulatedBuffer> buffers; ///< may overlap
+  std::vector<EmulatedPart> parts =
+      {}; ///< in the order of blocks; a block may access its own alone
+};
+
+/// Bytes of one buffer that the threads of a launch asked for, each access counted.
+struct EmulatedTraffic {
+  int64_t read = 0, written = 0;
 };
 
 namespace emulator {
@@ -52,6 +65,10 @@ public:
   /// partly written: a defect status that names kernel, block, thread, buffer and instruction, or a
   /// machine status when memory is short.
   Status run(const EmulatedLaunch &launch);
+
+  /// Of the last launch: its buffers', then those of its parts. What several buffers share counts
+  /// as the one's by which it was found.
+  const std::vector<EmulatedTraffic> &traffic() const;
 
 private:
   std::unique_ptr<emulator::Machine> machine_;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -64,11 +65,18 @@ struct GlobalBuffer {
   Cell *cells; ///< of begin
 };
 
+/// Where the buffers of a part lie among all.
+struct Part {
+  int64_t firstBlock;
+  std::size_t firstBuffer, buffers;
+};
+
 class Machine {
 public:
   explicit Machine(WarpOrder order) : order_(order) {}
 
   Status run(const EmulatedLaunch &launch);
+  const std::vector<EmulatedTraffic> &traffic() const { return traffic_; }
 
   // --- what kernels ask for
   const EmulatedLaunch &launch() const { return *launch_; }
@@ -125,7 +133,10 @@ private:
   std::uintptr_t cellNumber(const std::byte *address) const {
     return reinterpret_cast<std::uintptr_t>(address) >> globalShift_;
   }
-  const GlobalBuffer &bufferOf(const std::byte *address, int64_t bytes, const GradcSite &site);
+  const GlobalBuffer &bufferOf(const std::byte *address, int64_t bytes, Access access,
+                               const GradcSite &site);
+  /// The buffers that the present block may access: its launch's and its part's.
+  std::array<std::span<const GlobalBuffer>, 2> accessible() const;
   std::string bufferName(const GlobalBuffer &buffer) const;
 
   WarpOrder order_;
@@ -151,7 +162,10 @@ private:
   int sharedShift_ = 0, globalShift_ = 0; ///< log2 of the bytes of a cell
   std::vector<Cell> sharedCells_, globalCells_;
   std::vector<GlobalBuffer> buffers_;
-  std::vector<void *> addresses_; ///< of the buffers, as a kernel takes them
+  std::vector<EmulatedTraffic> traffic_; ///< of buffers_
+  std::vector<Part> parts_;              ///< their buffers are in buffers_, behind the launch's
+  std::size_t part_ = 0;                 ///< of the present block
+  std::vector<void *> addresses_;        ///< of the launch's buffers, as a kernel takes them
 };
 
 /// The machine that runs on this thread; null outside of Machine::run.

@@ -91,11 +91,21 @@ void Machine::placeBuffers() {
   buffers_.clear();
   addresses_.clear();
   std::vector<GlobalBuffer *> byAddress;
-  for (const EmulatedBuffer &buffer : launch_->buffers) {
+  parts_.clear();
+  part_ = 0;
+  auto add = [&](const EmulatedBuffer &buffer) {
     buffers_.push_back(
         {static_cast<std::byte *>(buffer.address), buffer.bytes, buffer.writable, nullptr});
+  };
+  for (const EmulatedBuffer &buffer : launch_->buffers) {
+    add(buffer);
     addresses_.push_back(buffer.address);
   }
+  for (const EmulatedPart &part : launch_->parts) {
+    parts_.push_back({part.firstBlock, buffers_.size(), part.buffers.size()});
+    std::ranges::for_each(part.buffers, add);
+  }
+  traffic_.assign(buffers_.size(), {});
   for (GlobalBuffer &buffer : buffers_)
     byAddress.push_back(&buffer);
   std::sort(byAddress.begin(), byAddress.end(),
@@ -120,23 +130,32 @@ void Machine::placeBuffers() {
     byAddress[i]->cells = globalCells_.data() + places[i];
 }
 
-const GlobalBuffer &Machine::bufferOf(const std::byte *address, int64_t bytes,
+std::array<std::span<const GlobalBuffer>, 2> Machine::accessible() const {
+  std::span<const GlobalBuffer> all(buffers_);
+  if (parts_.empty())
+    return {all, {}};
+  const Part &part = parts_[part_];
+  return {all.first(launch_->buffers.size()), all.subspan(part.firstBuffer, part.buffers)};
+}
+
+const GlobalBuffer &Machine::bufferOf(const std::byte *address, int64_t bytes, Access access,
                                       const GradcSite &site) {
   if (site.parameter >= 0)
     return buffers_[site.parameter];
   const GlobalBuffer *nearest = nullptr;
   int64_t least = 0;
-  for (const GlobalBuffer &buffer : buffers_) {
-    int64_t before = buffer.begin - address,
-            behind = address + bytes - (buffer.begin + buffer.bytes);
-    int64_t distance = std::max<int64_t>({0, before, behind});
-    if (distance == 0)
-      return buffer;
-    if (!nearest || distance < least) {
-      nearest = &buffer;
-      least = distance;
+  for (std::span<const GlobalBuffer> buffers : accessible())
+    for (const GlobalBuffer &buffer : buffers) {
+      int64_t before = buffer.begin - address,
+              behind = address + bytes - (buffer.begin + buffer.bytes);
+      int64_t distance = std::max<int64_t>({0, before, behind});
+      if (distance == 0 && (buffer.writable || !isWrite(access)))
+        return buffer;
+      if (!nearest || distance < least) {
+        nearest = &buffer;
+        least = distance;
+      }
     }
-  }
   if (!nearest)
     fail([&] {
       return fmt::format("accesses global memory and the launch has no buffer: {}", site.text);
@@ -146,6 +165,8 @@ const GlobalBuffer &Machine::bufferOf(const std::byte *address, int64_t bytes,
 
 std::string Machine::bufferName(const GlobalBuffer &buffer) const {
   std::size_t index = &buffer - buffers_.data();
+  if (index >= launch_->buffers.size())
+    return fmt::format("buffer {} of part {}", index - parts_[part_].firstBuffer, part_);
   const char *name = launch_->kernel->bufferNames[index];
   return *name ? fmt::format("buffer {} ({})", index, name) : fmt::format("buffer {}", index);
 }
@@ -186,7 +207,7 @@ void Machine::readSharedAsWarp(const std::byte *address, int64_t bytes, const Gr
 
 void Machine::accessGlobal(const std::byte *address, int64_t bytes, Access access,
                            const GradcSite &site) {
-  const GlobalBuffer &buffer = bufferOf(address, bytes, site);
+  const GlobalBuffer &buffer = bufferOf(address, bytes, access, site);
   int64_t offset = address - buffer.begin;
   if (offset < 0 || offset > buffer.bytes - bytes)
     fail([&] { return outOfBounds(offset, bytes, buffer.bytes, bufferName(buffer), site); });
@@ -195,6 +216,8 @@ void Machine::accessGlobal(const std::byte *address, int64_t bytes, Access acces
       return fmt::format("writes {}, which the launch only reads: {}", bufferName(buffer),
                          site.text);
     });
+  EmulatedTraffic &traffic = traffic_[&buffer - buffers_.data()];
+  (isWrite(access) ? traffic.written : traffic.read) += bytes;
   const Clock clock = clock_;
   std::uintptr_t first = cellNumber(address) - cellNumber(buffer.begin);
   std::uintptr_t last = cellNumber(address + bytes - 1) - cellNumber(buffer.begin);

@@ -70,6 +70,8 @@ Status Machine::prepare() {
 Status Machine::runBlock() {
   descending_ =
       order_ == WarpOrder::descending || (order_ == WarpOrder::alternating && block_ % 2 == 1);
+  while (part_ + 1 < parts_.size() && parts_[part_ + 1].firstBlock <= block_)
+    ++part_;
   time_ += tick;
   clock_.block = time_;
   // Not a number in every floating-point type, and no sensible index.

@@ -50,13 +50,18 @@ EmulatedKernels::EmulatedKernels(GpuModule &module, const GpuTarget &target) {
 
 rt::Status EmulatedKernels::launch(const std::string &kernel,
                                    const std::vector<rt::EmulatedBuffer> &buffers, int64_t extent,
-                                   int64_t tasks, rt::WarpOrder order) const {
+                                   int64_t tasks, rt::WarpOrder order,
+                                   const std::vector<rt::EmulatedPart> &parts) const {
   const GradcEmulatedKernel *function = loaded->kernel(kernel);
   if (!function)
     return rt::Status::defect("no kernel was loaded");
   rt::EmulatedLaunch launch{
-      kernel.c_str(), function, threads.at(kernel), sharedBytes.at(kernel), tasks, extent, buffers};
-  return rt::Emulator(order).run(launch);
+      kernel.c_str(), function, threads.at(kernel), sharedBytes.at(kernel), tasks, extent,
+      buffers,        parts};
+  rt::Emulator emulator(order);
+  rt::Status status = emulator.run(launch);
+  seen = emulator.traffic();
+  return status;
 }
 
 void EmulatedKernels::run(const std::string &kernel, const std::vector<rt::EmulatedBuffer> &buffers,

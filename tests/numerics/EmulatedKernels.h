@@ -23,14 +23,18 @@ public:
 
   /// Runs `tasks` blocks of a kernel, and says what the emulator found.
   rt::Status launch(const std::string &kernel, const std::vector<rt::EmulatedBuffer> &buffers,
-                    int64_t extent, int64_t tasks, rt::WarpOrder order) const;
+                    int64_t extent, int64_t tasks, rt::WarpOrder order,
+                    const std::vector<rt::EmulatedPart> &parts = {}) const;
   /// Runs `tasks` blocks of a kernel; what the emulator finds fails the test.
   void run(const std::string &kernel, const std::vector<rt::EmulatedBuffer> &buffers,
            int64_t extent, int64_t tasks, rt::WarpOrder order = rt::WarpOrder::alternating) const;
+  /// Of the last launch, as rt::Emulator has it.
+  const std::vector<rt::EmulatedTraffic> &traffic() const { return seen; }
 
 private:
   std::shared_ptr<const LoadedModule> loaded;
   std::map<std::string, int64_t> threads, sharedBytes; ///< of a block, by kernel
+  mutable std::vector<rt::EmulatedTraffic> seen;
 };
 
 } // namespace gradc::codegen::gpu

@@ -1,6 +1,8 @@
 // See GpuAttention.h.
 #include "tests/numerics/GpuAttention.h"
 
+#include "tests/numerics/Traffic.h"
+
 #include <gtest/gtest.h>
 
 namespace gradc::codegen::gpu {
@@ -76,7 +78,12 @@ void checkOnGpu(const Data &data) {
   GpuAttention kernels(spec);
   ASSERT_TRUE(kernels);
   Data run = data;
-  kernels.run(run, rt::WarpOrder::ascending);
+  rt::Status forward = kernels.runForward(run, rt::WarpOrder::ascending);
+  EXPECT_TRUE(forward.ok()) << forward.message();
+  test::expectTraffic(kernels.traffic(), attentionForwardWork(spec));
+  rt::Status backward = kernels.runBackward(run, rt::WarpOrder::ascending);
+  EXPECT_TRUE(backward.ok()) << backward.message();
+  test::expectTraffic(kernels.traffic(), attentionBackwardWork(spec));
   Reference want = data.want();
   Reference gradients = spec.narrow() ? data.want(run.o.data()) : want;
   auto expect = [&](const std::vector<float> &got, const std::vector<double> &want, double ofF32,

@@ -20,6 +20,9 @@ public:
   rt::Status runForward(attention_test::Data &x, rt::WarpOrder order) const;
   rt::Status runBackward(attention_test::Data &x, rt::WarpOrder order) const;
 
+  /// Of the last of these runs.
+  const std::vector<rt::EmulatedTraffic> &traffic() const { return kernels->traffic(); }
+
 private:
   AttentionSpec spec;
   std::unique_ptr<EmulatedKernels> kernels;

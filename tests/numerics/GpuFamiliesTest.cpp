@@ -9,6 +9,7 @@
 #include "ir/row/Evaluate.h"
 #include "tests/numerics/Elements.h"
 #include "tests/numerics/EmulatedKernels.h"
+#include "tests/numerics/Traffic.h"
 
 #include <gtest/gtest.h>
 
@@ -40,14 +41,16 @@ template <typename Number> EmulatedBuffer writes(std::vector<Number> &numbers) {
   return {numbers.data(), static_cast<int64_t>(numbers.size() * sizeof(Number)), true};
 }
 
-/// Runs what `emit` prints under the name it is given.
+/// Runs what `emit` prints under the name it is given; it accesses what `work` says.
 template <typename Emit>
-void run(Emit emit, const std::vector<EmulatedBuffer> &buffers, int64_t extent, int64_t tasks) {
+void run(Emit emit, const std::vector<EmulatedBuffer> &buffers, int64_t extent, int64_t tasks,
+         const gradc::KernelWork &work) {
   gpu::GpuModule module;
   emit(module.get(), "kernel");
   gpu::EmulatedKernels kernels(module, target);
   ASSERT_TRUE(kernels);
   kernels.run("kernel", buffers, extent, tasks);
+  gradc::test::expectTraffic(kernels.traffic(), work);
 }
 
 TEST(GpuFamilies, FoldRows) {
@@ -56,7 +59,7 @@ TEST(GpuFamilies, FoldRows) {
       std::vector<float> partials = randomFloats(rows * columns, 3), out(columns, 77);
       int64_t tasks = (columns + gpu::foldColumnsPerTask - 1) / gpu::foldColumnsPerTask;
       run([&](auto module, auto name) { gpu::emitFoldRows(module, name, columns, target); },
-          {reads(partials), writes(out)}, rows, tasks);
+          {reads(partials), writes(out)}, rows, tasks, gpu::sumWork(rows * columns, columns, 1));
       for (int64_t column = 0; column < columns; ++column) {
         double want = 0;
         for (int64_t row = 0; row < rows; ++row)
@@ -89,7 +92,7 @@ TEST(GpuFamilies, SquareSumsOfChunks) {
     int64_t tasks = (extent + perTask - 1) / perTask;
     std::vector<float> partials(tasks, -1);
     run([](auto module, auto name) { gpu::emitChunkSquareSums(module, name, target); },
-        {reads(x), writes(partials)}, extent, tasks);
+        {reads(x), writes(partials)}, extent, tasks, gpu::sumWork(extent, tasks, 2));
     for (int64_t task = 0; task < tasks; ++task) {
       double want = 0;
       for (int64_t i = task * perTask; i < std::min(extent, (task + 1) * perTask); ++i)
@@ -106,12 +109,12 @@ TEST(GpuFamilies, SumOfEverything) {
     for (float number : x)
       want += number;
     run([](auto module, auto name) { gpu::emitFoldAll(module, name, target); },
-        {reads(x), writes(out)}, extent, 1);
+        {reads(x), writes(out)}, extent, 1, gpu::sumWork(extent, 1, 1));
     EXPECT_FLOAT_EQ(out[0], static_cast<float>(want)) << extent;
   }
   std::vector<float> withNan{1, NAN, 2}, out{0};
   run([](auto module, auto name) { gpu::emitFoldAll(module, name, target); },
-      {reads(withNan), writes(out)}, 3, 1);
+      {reads(withNan), writes(out)}, 3, 1, gpu::sumWork(3, 1, 1));
   EXPECT_TRUE(std::isnan(out[0]));
 }
 
@@ -136,7 +139,8 @@ TEST(GpuFamilies, EmbeddingLooksUpRows) {
       std::vector<std::byte> stored = gradc::row::encode(tableType, table);
       std::vector<std::byte> result(count * channels * gradc::row::byteSize(outType));
       run([&](auto module, auto name) { gpu::emitEmbedding(module, name, spec, target); },
-          {reads(tokens), reads(stored), writes(result)}, count, gpu::taskCount(spec, count));
+          {reads(tokens), reads(stored), writes(result)}, count, gpu::taskCount(spec, count),
+          gpu::embeddingWork(spec, count));
       std::vector<float> got = gradc::row::decode<float>(outType, result);
       for (int64_t i = 0; i < count * channels; ++i) {
         int32_t token = tokens[i / channels];
@@ -157,7 +161,8 @@ TEST(GpuFamilies, EmbeddingGradientAddsInOrder) {
         std::vector<float> before = randomFloats(vocab * channels, 4), out = before;
         std::vector<std::byte> stored = gradc::row::encode(dtype, dy);
         run([&](auto module, auto name) { gpu::emitEmbeddingGradient(module, name, spec, target); },
-            {reads(tokens), reads(stored), writes(out)}, count, gpu::taskCount(spec, count));
+            {reads(tokens), reads(stored), writes(out)}, count, gpu::taskCount(spec, count),
+            gpu::embeddingGradientWork(spec, count));
         for (int64_t at = 0; at < vocab * channels; ++at) {
           float want = 0;
           for (int64_t i = 0; i < count; ++i)
@@ -181,7 +186,7 @@ void checkRope(const RopeSpec &spec, int64_t batch) {
     buffers.push_back(reads(positions));
   buffers.push_back(writes(out));
   run([&](auto module, auto name) { gpu::emitRope(module, name, spec, target); }, buffers, tokens,
-      gpu::taskCount(spec, tokens));
+      gpu::taskCount(spec, tokens), gpu::ropeWork(spec, tokens));
   std::vector<float> got = gradc::row::decode<float>(spec.dtype, out);
   auto place = [&](const RopeSpec::Strides &to, int64_t token, int64_t head) {
     return token / spec.seq * to.batch + token % spec.seq * to.token + head * to.head;
@@ -225,7 +230,8 @@ void checkDocuments(const DocumentsSpec &spec, std::vector<int32_t> tokens) {
   auto count = static_cast<int64_t>(tokens.size());
   std::vector<int32_t> firstKeys(count, -77), positions(count, -77);
   run([&](auto module, auto name) { gpu::emitDocuments(module, name, spec, target); },
-      {reads(tokens), writes(firstKeys), writes(positions)}, count, gpu::taskCount(spec, count));
+      {reads(tokens), writes(firstKeys), writes(positions)}, count, gpu::taskCount(spec, count),
+      gpu::documentsWork(spec, count));
   int64_t start = 0;
   for (int64_t n = 0; n < count; ++n) {
     int64_t place = n % spec.seq;

@@ -2,6 +2,7 @@
 #include "tests/numerics/GpuRowKernel.h"
 
 #include "codegen/gpu/RowProgram.h"
+#include "tests/numerics/Traffic.h"
 
 #include <gtest/gtest.h>
 
@@ -39,6 +40,8 @@ std::vector<Array> GpuRowKernel::run(int64_t extent, const std::vector<Array> &a
     arguments[output].address = arguments[input].address;
   kernels.run("kernel", arguments, extent, codegen::gpu::taskCount(program, schedule, extent),
               order);
+  test::expectTraffic(kernels.traffic(),
+                      codegen::rowWork(program, extent, codegen::gpu::reuseOf(schedule)));
 
   std::vector<Array> results;
   for (const GuardedBuffer &buffer : buffers) {

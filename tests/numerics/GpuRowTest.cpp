@@ -29,7 +29,14 @@ TEST(GpuRow, SchedulesFollowTheRows) {
   EXPECT_TRUE(norm.held);
   EXPECT_EQ(norm.vectors, 3);
   EXPECT_GT(scheduleRows(samples::residualLayerNorm(4096)).warps, 1);
-  EXPECT_FALSE(scheduleRows(samples::crossEntropy(50257, 1)).held);
+  // Longer rows are kept in shared memory, where they fit.
+  RowSchedule logits = scheduleRows(samples::crossEntropy(50257, 1, Dtype::bf16));
+  EXPECT_FALSE(logits.held);
+  EXPECT_EQ(logits.kept.size(), 1u);
+  EXPECT_GE(logits.keptBytes, 2 * 50257);
+  RowSchedule wide = scheduleRows(samples::crossEntropy(50257, 1));
+  EXPECT_FALSE(wide.held);
+  EXPECT_TRUE(wide.kept.empty());
   // Vectors divide rows: none is cut.
   EXPECT_EQ(scheduleRows(samples::residualLayerNorm(97)).lanes, 1);
   EXPECT_EQ(scheduleRows(samples::residualLayerNorm(770)).lanes, 2);

@@ -134,11 +134,16 @@ struct PlanCommand {
 struct ExplainCommand {
   ModelFlags flags;
 
-  explicit ExplainCommand(CLI::App &app) { flags.add(app); }
+  bool json = false;
+
+  explicit ExplainCommand(CLI::App &app) {
+    flags.add(app);
+    app.add_flag("--json", json, "Print the metadata as JSON");
+  }
 
   int run() {
     if (isExecutableFile(flags.request.model)) {
-      Failure failure = explainExecutable(flags.request.model, llvm::outs());
+      Failure failure = explainExecutable(flags.request.model, json, llvm::outs());
       return failure ? fail(failure) : 0;
     }
     if (Failure failure = flags.finish())
@@ -147,7 +152,7 @@ struct ExplainCommand {
     if (Failure failure = compiler.plan())
       return fail(failure);
     printWarnings(compiler);
-    explainPlan(compiler, llvm::outs());
+    explainPlan(compiler, json, llvm::outs());
     return 0;
   }
 };

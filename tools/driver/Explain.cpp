@@ -1,6 +1,7 @@
 // See Explain.h.
 #include "tools/driver/Explain.h"
 #include "ir/Explanation.h"
+#include "tools/driver/KernelTable.h"
 
 #include "llvm/BinaryFormat/Magic.h"
 #include "llvm/Object/ELFObjectFile.h"
@@ -45,16 +46,6 @@ void printValues(const json::Object &object, llvm::raw_ostream &out) {
   }
 }
 
-void printKernels(const json::Object &root, llvm::raw_ostream &out) {
-  printHeading("kernels", out);
-  if (const json::Array *kernels = root.getArray("kernels"))
-    for (const json::Value &kernel : *kernels)
-      if (const json::Object *use = kernel.getAsObject())
-        out << use->getInteger("launches").value_or(0) << " x "
-            << use->getString("name").value_or("") << "\n";
-  out << "\n";
-}
-
 void print(const json::Object &root, llvm::raw_ostream &out) {
   printHeading("flags", out);
   if (const json::Object *flags = root.getObject("flags"))
@@ -63,9 +54,16 @@ void print(const json::Object &root, llvm::raw_ostream &out) {
   out << "\n";
   if (const json::Object *topics = root.getObject("explain"))
     printTopics(*topics, out);
-  printKernels(root, out);
+  printKernelTable(root, out);
   printHeading("commands", out);
   out << root.getString("exec").value_or("");
+}
+
+void write(const json::Value &metadata, bool asJson, llvm::raw_ostream &out) {
+  if (asJson)
+    out << metadata << "\n";
+  else
+    print(*metadata.getAsObject(), out);
 }
 
 } // namespace
@@ -75,7 +73,7 @@ bool isExecutableFile(llvm::StringRef path) {
   return !llvm::identify_magic(path, magic) && magic.is_object();
 }
 
-Failure explainExecutable(const std::string &path, llvm::raw_ostream &out) {
+Failure explainExecutable(const std::string &path, bool asJson, llvm::raw_ostream &out) {
   auto file = llvm::object::ObjectFile::createObjectFile(path);
   if (!file)
     return {Exit::userError,
@@ -92,17 +90,16 @@ Failure explainExecutable(const std::string &path, llvm::raw_ostream &out) {
     llvm::Expected<json::Value> parsed = json::parse(contents->rtrim('\0'));
     if (!parsed || !parsed->getAsObject())
       return {Exit::userError, path + ": damaged metadata; compile the model again"};
-    print(*parsed->getAsObject(), out);
+    write(*parsed, asJson, out);
     return {};
   }
   return {Exit::userError,
           path + ": holds no gradc metadata; name an executable that gradc compiled"};
 }
 
-void explainPlan(const Compiler &compiler, llvm::raw_ostream &out) {
+void explainPlan(const Compiler &compiler, bool asJson, llvm::raw_ostream &out) {
   std::string metadata = compiler.metadata();
-  llvm::Expected<json::Value> parsed = json::parse(metadata);
-  print(*llvm::cantFail(std::move(parsed)).getAsObject(), out);
+  write(llvm::cantFail(json::parse(metadata)), asJson, out);
 }
 
 } // namespace gradc

@@ -405,10 +405,10 @@ Result cuModuleGetFunction(Function *function, Module module, const char *name) 
   std::string marker =
       module->isCubin ? fmt::format(".text.{}", name) + '\0' : fmt::format(".entry {}(", name);
   NEED(module->image.find(marker) != std::string::npos, errorNotFound);
-  const GradcGpuKernel *kernel = fake::findKernel(name);
+  const fake::KnownKernel *kernel = fake::findKernel(name);
   if (!kernel)
     return machine().complain(errorNotFound, fmt::format("no emulated kernel {}", name));
-  module->functions.insert(*function = new FunctionObject{name, kernel});
+  module->functions.insert(*function = new FunctionObject{name, kernel->gpu, kernel->partBuffers});
   return success;
 }
 Result cuFuncSetAttribute(Function function, FunctionAttribute attribute, int value) {

@@ -13,8 +13,8 @@
 namespace gradc::rt::cuda::fake {
 namespace {
 
-std::map<std::string, const GradcGpuKernel *> &kernels() {
-  static std::map<std::string, const GradcGpuKernel *> known;
+std::map<std::string, KnownKernel> &kernels() {
+  static std::map<std::string, KnownKernel> known;
   return known;
 }
 
@@ -24,7 +24,7 @@ public:
   Status write(GradcSpace, int64_t, const void *, int64_t) override { return Status(); }
   Status read(GradcSpace, int64_t, void *, int64_t) override { return Status(); }
   Status launch(const GradcLaunch &launch, int64_t) override {
-    kernels()[launch.name] = launch.gpu;
+    kernels()[launch.name] = {launch.gpu, launch.partCount > 0 ? launch.bufferCount : 0};
     return Status();
   }
   Status gemm(const GradcGemm &, int64_t) override { return Status(); }
@@ -52,15 +52,15 @@ bool load() {
 
 } // namespace
 
-const GradcGpuKernel *findKernel(const std::string &name) {
+const KnownKernel *findKernel(const std::string &name) {
   [[maybe_unused]] static const bool loaded = load();
   auto found = kernels().find(name);
-  return found == kernels().end() || !found->second || !found->second->emulated ? nullptr
-                                                                                : found->second;
+  bool runs = found != kernels().end() && found->second.gpu && found->second.gpu->emulated;
+  return runs ? &found->second : nullptr;
 }
 
 } // namespace gradc::rt::cuda::fake
 
 void gradcFakeAddKernel(const char *name, const GradcGpuKernel *kernel) {
-  gradc::rt::cuda::fake::kernels()[name] = kernel;
+  gradc::rt::cuda::fake::kernels()[name] = {kernel, 0};
 }

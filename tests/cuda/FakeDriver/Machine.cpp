@@ -253,9 +253,20 @@ Result Machine::launch(const FunctionObject &function, unsigned blocks, unsigned
                         int64_t(blocks),
                         extent,
                         {}};
-  for (std::size_t i = 0; i < buffers.size(); ++i)
-    launch.buffers.push_back(
-        {reinterpret_cast<void *>(buffers[i]), int64_t(reachOf(buffers[i])), true});
+  auto buffer = [&](Address address) {
+    return EmulatedBuffer{reinterpret_cast<void *>(address), int64_t(reachOf(address)), true};
+  };
+  for (Address address : buffers)
+    launch.buffers.push_back(buffer(address));
+  if (function.partBuffers > 0) {
+    auto *first = reinterpret_cast<const int64_t *>(buffers[0]), *next = first + extent;
+    for (int64_t part = 0; part < extent; ++part) {
+      launch.parts.push_back({first[part], {}});
+      for (int64_t i = 1; i <= function.partBuffers; ++i)
+        launch.parts.back().buffers.push_back(buffer(Address(next[i])));
+      next += 1 + function.partBuffers;
+    }
+  }
   Status status = emulator_.run(launch);
   return status.ok() ? Result(success) : complain(errorIllegalAddress, status.message());
 }

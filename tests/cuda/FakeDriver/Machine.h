@@ -67,6 +67,7 @@ struct ModuleObject {
 struct FunctionObject {
   std::string name;
   const GradcGpuKernel *kernel = nullptr;
+  int64_t partBuffers = 0; ///< of a part; 0: the parameters are the buffers
   int maxDynamicShared = 48 << 10;
 };
 
@@ -139,8 +140,13 @@ private:
   Emulator emulator_;
 };
 
+struct KnownKernel {
+  const GradcGpuKernel *gpu;
+  int64_t partBuffers; ///< as FunctionObject has it
+};
+
 /// The kernel of that name; null when nobody has it.
-const GradcGpuKernel *findKernel(const std::string &name);
+const KnownKernel *findKernel(const std::string &name);
 
 } // namespace fake
 } // namespace gradc::rt::cuda

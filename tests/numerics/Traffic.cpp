@@ -1,0 +1,26 @@
+// See Traffic.h.
+#include "tests/numerics/Traffic.h"
+
+#include <gtest/gtest.h>
+
+namespace gradc::test {
+
+void expectTraffic(const std::vector<rt::EmulatedTraffic> &seen, const KernelWork &stated) {
+  ASSERT_EQ(seen.size(), stated.buffers.size());
+  for (size_t i = 0; i < seen.size(); ++i) {
+    SCOPED_TRACE(testing::Message() << "bytes of buffer " << i);
+    const BufferTraffic &said = stated.buffers[i];
+    if (said.atMost) {
+      EXPECT_LE(seen[i].read, said.read);
+      EXPECT_LE(seen[i].written, said.written);
+      continue;
+    }
+    EXPECT_EQ(seen[i].written, said.written);
+    if (said.cached)
+      EXPECT_GE(seen[i].read, said.read);
+    else
+      EXPECT_EQ(seen[i].read, said.read);
+  }
+}
+
+} // namespace gradc::test

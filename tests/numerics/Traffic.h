@@ -1,0 +1,14 @@
+// What kernels say they access against what the emulator saw.
+#pragma once
+
+#include "ir/KernelLibrary.h"
+#include "runtime/emulator/Emulator.h"
+
+namespace gradc::test {
+
+/// Compares a launch's statement, buffer by buffer, with what it accessed: the same bytes; but of
+/// cached buffers no fewer than stated (threads share what is stated once), and where it depends on
+/// the data no more.
+void expectTraffic(const std::vector<rt::EmulatedTraffic> &seen, const KernelWork &stated);
+
+} // namespace gradc::test
