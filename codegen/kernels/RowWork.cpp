@@ -99,7 +99,7 @@ KernelWork rowWork(const Program &program, int64_t extent, const RowReuse &reuse
   work.leastFlops = flops(program, loops, extent, /*again=*/false);
   work.flops = flops(program, loops, extent, /*again=*/!reuse.computes);
   if (!reuse.loads)
-    work.reason = "rows too long to be held are read again by each loop";
+    work.reason = "rows that fit neither registers nor shared memory are read again by each loop";
   else if (!reuse.computes)
     work.reason = "what several loops of a row need is computed by each";
   return work;
