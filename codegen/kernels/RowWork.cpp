@@ -59,7 +59,8 @@ BufferTraffic partialTraffic(const Program &program, bool held, int64_t extent) 
   int64_t chunks = (extent + rowsPerTask - 1) / rowsPerTask * row;
   if (held)
     return {0, chunks};
-  return {extent * row, extent * row + chunks};
+  // At most: the compiler may hold some of them from row to row.
+  return {extent * row, extent * row + chunks, /*cached=*/false, /*atMost=*/true};
 }
 
 BufferTraffic trafficOf(const Program &program, const Loops &loops, const RowReuse &reuse,
