@@ -64,7 +64,9 @@ def count_compiled(config, layers, tokens, precision):
     _, codes = run_fw_bw_and_get_code(lambda: loss_of(model, tokens, precision))
     names = collections.Counter()
     for code in codes:
-        for name in re.findall(r"^ +(?:\w+ = )?(cpp_fused\w*|extern_kernels\.\w+|torch\.ops\.\w+\.\w+)[.(]", code, re.M):
+        for name in re.findall(
+            r"^ +(?:\w+ = )?(cpp_fused\w*|extern_kernels\.\w+|torch\.ops\.\w+\.\w+)[.(]", code, re.M
+        ):
             names[re.sub(r"_\d+$", "", name)] += 1
     return names
 

@@ -59,7 +59,8 @@ BufferTraffic partialTraffic(const Program &program, bool held, int64_t extent) 
   int64_t chunks = (extent + rowsPerTask - 1) / rowsPerTask * row;
   if (held)
     return {0, chunks};
-  return {extent * row, extent * row + chunks};
+  // At most: the compiler may hold some of them from row to row.
+  return {extent * row, extent * row + chunks, /*cached=*/false, /*atMost=*/true};
 }
 
 BufferTraffic trafficOf(const Program &program, const Loops &loops, const RowReuse &reuse,
@@ -99,7 +100,7 @@ KernelWork rowWork(const Program &program, int64_t extent, const RowReuse &reuse
   work.leastFlops = flops(program, loops, extent, /*again=*/false);
   work.flops = flops(program, loops, extent, /*again=*/!reuse.computes);
   if (!reuse.loads)
-    work.reason = "rows too long to be held are read again by each loop";
+    work.reason = "rows that fit neither registers nor shared memory are read again by each loop";
   else if (!reuse.computes)
     work.reason = "what several loops of a row need is computed by each";
   return work;

@@ -16,8 +16,11 @@ void expectTraffic(const std::vector<rt::EmulatedTraffic> &seen, const KernelWor
       continue;
     }
     EXPECT_EQ(seen[i].written, said.written);
+    // A number of the launch may be one that the kernel does without (the first row, where flat).
+    bool isNumber = said.read <= 4;
     if (said.cached)
-      EXPECT_GE(seen[i].read, said.read);
+      EXPECT_TRUE(seen[i].read >= said.read || (isNumber && seen[i].read == 0))
+          << seen[i].read << " of " << said.read;
     else
       EXPECT_EQ(seen[i].read, said.read);
   }

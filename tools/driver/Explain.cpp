@@ -70,7 +70,17 @@ void write(const json::Value &metadata, bool asJson, llvm::raw_ostream &out) {
 
 bool isExecutableFile(llvm::StringRef path) {
   llvm::file_magic magic;
-  return !llvm::identify_magic(path, magic) && magic.is_object();
+  if (llvm::identify_magic(path, magic))
+    return false;
+  switch (magic) {
+  case llvm::file_magic::elf:
+  case llvm::file_magic::elf_relocatable:
+  case llvm::file_magic::elf_executable:
+  case llvm::file_magic::elf_shared_object:
+    return true;
+  default:
+    return false;
+  }
 }
 
 Failure explainExecutable(const std::string &path, bool asJson, llvm::raw_ostream &out) {

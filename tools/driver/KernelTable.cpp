@@ -40,11 +40,11 @@ void printFigures(std::optional<int64_t> count, int64_t least, llvm::raw_ostream
   constexpr double million = 1e6;
   double fewest = static_cast<double>(least) / million;
   if (!count) {
-    out << llvm::format("%12s %12.3f %6s", "-", fewest, "-");
+    out << llvm::format(" %12s %12.3f %6s", "-", fewest, "-");
     return;
   }
   double does = static_cast<double>(*count) / million;
-  out << llvm::format("%12.3f %12.3f ", does, fewest);
+  out << llvm::format(" %12.3f %12.3f ", does, fewest);
   if (least > 0)
     out << llvm::format("%6.2f", does / fewest);
   else
@@ -74,7 +74,7 @@ Row sumOf(llvm::ArrayRef<Row> rows) {
   return sum;
 }
 
-/// Each reason once, with the kernels that it is for.
+/// Why kernels do more than the fewest, and what figures are not the kernels' own.
 void printReasons(llvm::ArrayRef<Row> rows, llvm::raw_ostream &out) {
   for (const Row &row : rows)
     if (isAbove(row.bytes, row.leastBytes) || isAbove(row.flops, row.leastFlops))
@@ -117,7 +117,7 @@ void printKernelTable(const json::Object &metadata, llvm::raw_ostream &out) {
       }
   llvm::stable_sort(rows, [](const Row &a, const Row &b) { return a.mostBytes() > b.mostBytes(); });
   out << "== kernels\n";
-  out << "launches          MB       fewest  ratio       MFLOP       fewest  ratio  kernel\n";
+  out << "launches           MB       fewest  ratio        MFLOP       fewest  ratio  kernel\n";
   for (const Row &row : rows)
     printRow(row, out);
   printRow(sumOf(rows), out);
