@@ -57,7 +57,8 @@ Status CudaDevice::allocate(const SpaceSizes &sizes) {
                          Transfers::create(driver(), compute_.get(), memory_->inbox()));
   transfers_ = std::make_unique<Transfers>(std::move(transfers));
   GRADC_RETURN_IF_ERROR(driver().memsetD32Async(
-      memory_->all(), 0, std::size_t(memory_->allBytes()) / sizeof(uint32_t), compute_.get()));
+      memory_->spaces(), 0, std::size_t(memory_->spacesBytes()) / sizeof(uint32_t),
+      compute_.get()));
   return transfers_->upload(memory_->space(GRADC_CONSTANT), sizes.constants, sizes.constantBytes);
 }
 

@@ -17,8 +17,9 @@ public:
   int64_t size(GradcSpace space) const { return size_[std::size_t(space)]; }
   /// Transfers::inboxBytes of it.
   Address inbox() const { return inbox_; }
-  Address all() const { return memory_.get(); }
-  int64_t allBytes() const { return bytes_; }
+  /// The spaces side by side, without the inbox: uploads may fill that at any time.
+  Address spaces() const { return memory_.get(); }
+  int64_t spacesBytes() const { return int64_t(inbox_ - memory_.get()); }
 
   /// The address of a range of a space; a defect status where it is outside.
   Expected<Address> range(GradcSpace space, int64_t offset, int64_t bytes) const;
@@ -29,7 +30,6 @@ public:
 
 private:
   Owned<Address> memory_;
-  int64_t bytes_ = 0;
   std::array<Address, 3> base_{};
   std::array<int64_t, 3> size_{};
   Address inbox_ = 0;

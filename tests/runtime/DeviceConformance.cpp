@@ -200,9 +200,10 @@ TEST_P(DeviceConformance, MultipliesStridedMatrices) {
     b.push_back(float(i % 5) - 2);
   write(GRADC_STATE, 0, a);
   write(GRADC_STATE, 8192, b);
+  GradcGemm gemms[2]{}; // a device may know a product by its address
   for (int64_t accumulate : {0, 1}) {
     write(GRADC_ARENA, 0, c);
-    GradcGemm gemm{};
+    GradcGemm &gemm = gemms[accumulate];
     gemm.name = "gemm";
     gemm.m = m, gemm.n = n, gemm.k = k;
     gemm.batch[0] = batch, gemm.batch[1] = 1;
