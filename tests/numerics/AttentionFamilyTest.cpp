@@ -63,7 +63,8 @@ void emitOp(const std::string &text, mlir::ModuleOp module, llvm::StringRef name
   llvm::SmallVector<int64_t> strides(op->getNumOperands() + op->getNumResults(), 0);
   mlir::OpBuilder builder(context);
   builder.setInsertionPointToEnd(source->getBody());
-  auto kernel = exec::KernelOp::create(builder, op->getLoc(), name, strides, 0);
+  auto kernel = exec::KernelOp::create(builder, op->getLoc(), name, strides, 0,
+                                       /*reason=*/nullptr);
   mlir::Block *body = builder.createBlock(&kernel.getBody());
   for (mlir::Value operand : op->getOperands())
     body->addArgument(operand.getType(), operand.getLoc());

@@ -77,7 +77,8 @@ TEST(GpuFamilies, TransposedCopy) {
         in[i] = static_cast<uint8_t>(i * 7 % 251);
       run([&](auto module,
               auto name) { gpu::emitTransposedCopy(module, name, rows, columns, target); },
-          {reads(in), writes(out)}, rows, gpu::transposedCopyBlocks(rows, columns));
+          {reads(in), writes(out)}, rows, gpu::transposedCopyBlocks(rows, columns),
+          gpu::transposedCopyWork(rows, columns));
       for (int64_t row = 0; row < rows; ++row)
         for (int64_t column = 0; column < columns; ++column)
           ASSERT_EQ(out[column * rows + row], in[row * columns + column])

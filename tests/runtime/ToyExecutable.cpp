@@ -79,7 +79,13 @@ struct Toy {
   }
   static Command gemm(const char *name, int64_t m, int64_t n, int64_t k, GradcMatrix a,
                       GradcMatrix b, GradcMatrix c, bool accumulate) {
-    return {true, {}, {name, m, n, k, {1, 1}, a, b, c, accumulate, {}, 0, 0, 0, {}, {}}};
+    GradcGemm gemm{};
+    gemm.name = name;
+    gemm.m = m, gemm.n = n, gemm.k = k;
+    gemm.batch[0] = gemm.batch[1] = 1;
+    gemm.a = a, gemm.b = b, gemm.c = c;
+    gemm.accumulate = accumulate;
+    return {true, {}, gemm};
   }
 
   GradcBuffer wE, wH, mE, mH;
@@ -264,8 +270,8 @@ const GradcProgram programs[] = {
 const std::string &toyMetadata() { return toy().metadata; }
 
 GradcExecutable toyWithMetadata(const std::string &metadata) {
-  return {GRADC_ABI_VERSION, metadata.data(),  int64_t(metadata.size()), nullptr, 0, 4,
-          programs,          &gradc_cpu_device, nullptr};
+  return {GRADC_ABI_VERSION, metadata.data(), int64_t(metadata.size()), nullptr, 0, 4, programs,
+          &gradc_cpu_device, nullptr};
 }
 
 const GradcExecutable &toyExecutable() {
