@@ -1,4 +1,4 @@
-// Reference values of matrix products.
+// Reference values of matrix products and of matrices in panels.
 #include "ir/Nn.h"
 
 using namespace mlir;
@@ -45,5 +45,12 @@ LogicalResult MatmulOp::evaluate(ArrayRef<HostTensor> operands,
         result[(batch * m + i) * n + j] += sum * scale;
       }
   }
+  return success();
+}
+
+LogicalResult PackPanelsOp::evaluate(ArrayRef<HostTensor> operands,
+                                     MutableArrayRef<HostTensor> results) {
+  for (HostTensor &result : results)
+    result.values = operands[0].values;
   return success();
 }

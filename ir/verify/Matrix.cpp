@@ -17,6 +17,14 @@ LogicalResult MatmulOp::verify() {
   if (isFloat8 != (getLhsScale() != nullptr) || isFloat8 != (getRhsScale() != nullptr))
     return emitOpError("expected two scales with operands of fp8 and with no others, lhs being of ")
            << elementTypeOf(getLhs());
+  auto panels =
+      dyn_cast_if_present<PanelsAttr>(cast<RankedTensorType>(getRhs().getType()).getEncoding());
+  if (panels && panels.getTransposed() != getTransposeRhs())
+    return emitOpError("expected rhs in panels of the matrix that it multiplies by, transposed = ")
+           << (getTransposeRhs() ? "true" : "false") << ", got: " << panels;
+  if (panels && panels.getTf32() != getTf32())
+    return emitOpError("expected rhs in panels rounded as the product's inputs are, tf32 = ")
+           << (getTf32() ? "true" : "false") << ", got: " << panels;
   ArrayRef<int64_t> batches = lhs.drop_back(2);
   if (batches != rhs.drop_back(2))
     return emitOpError("expected rhs with the batches of lhs, ")
