@@ -23,6 +23,7 @@ public:
   bool emitsProduct(mlir::Operation *product) const override;
   llvm::FailureOr<KernelGeometry> geometry(mlir::Operation *op,
                                            llvm::ArrayRef<int64_t> rowStrides) const override;
+  mlir::Attribute panelsOf(mlir::Operation *reader) const override;
   int64_t gemmWorkspaceBytes(int64_t m, int64_t n, int64_t k) const override;
 
 private:
