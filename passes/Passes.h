@@ -12,6 +12,9 @@ namespace gradc {
 #define GEN_PASS_DECL
 #include "passes/Passes.h.inc"
 
+/// Panels of weights for the products of `library`, which must outlive the pass.
+std::unique_ptr<mlir::Pass> createWeightPanelsPass(const KernelLibrary &library);
+
 /// The memory plan for the kernels of `library`, which must outlive the pass.
 std::unique_ptr<mlir::Pass> createMemoryPlanPass(const KernelLibrary &library);
 

@@ -1,4 +1,5 @@
-// Makes every pass known to gradc-opt. All but the memory plan register themselves.
+// Makes every pass known to gradc-opt. Those that ask a target's kernels do not
+// register themselves.
 #include "passes/Passes.h"
 
 namespace gradc {
@@ -26,5 +27,6 @@ void gradc::registerPasses(const KernelLibrary &library) {
   registerChunkLossPass();
   registerFusionPass();
   registerSchedulePass();
+  mlir::registerPass([&library] { return createWeightPanelsPass(library); });
   mlir::registerPass([&library] { return createMemoryPlanPass(library); });
 }
