@@ -31,7 +31,7 @@ RankedTensorType typeOf(DictionaryAttr slot) {
 }
 
 json::Object describe(DictionaryAttr slot) {
-  RankedTensorType type = typeOf(slot);
+  RankedTensorType type = nn::storedType(typeOf(slot));
   json::Array shape;
   for (int64_t dim : type.getShape())
     shape.push_back(dim);
@@ -188,6 +188,7 @@ static json::Value describe(const CompileFlags &flags) {
                       {"recompute", flags.recompute},
                       {"fuse", flags.fuse ? "on" : "off"},
                       {"loss_chunk", flags.lossChunk},
+                      {"weight_panels", flags.weightPanels ? "on" : "off"},
                       {"document_mask", separator ? "on" : "off"},
                       {"document_separator", separator.value_or(-1)},
                       {"gemm", flags.gemm},

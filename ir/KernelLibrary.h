@@ -88,6 +88,10 @@ public:
   /// Whether this matrix product is a kernel of this target; else the runtime's library makes it.
   virtual bool emitsProduct(mlir::Operation *product) const = 0;
 
+  /// The encoding (#nn.panels) in which this op reads the operand that PanelsOpInterface names
+  /// without packing it; null where the target would not gain by it.
+  virtual mlir::Attribute panelsOf(mlir::Operation *) const { return {}; }
+
   /// Bytes that the library works in for an m x k times k x n product; 0 for none.
   virtual int64_t gemmWorkspaceBytes(int64_t m, int64_t n, int64_t k) const = 0;
 

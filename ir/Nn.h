@@ -11,6 +11,7 @@
 #include "mlir/IR/Dialect.h"
 #include "mlir/IR/OpDefinition.h"
 #include "mlir/IR/OpImplementation.h"
+#include "mlir/IR/TensorEncoding.h"
 #include "mlir/Interfaces/ControlFlowInterfaces.h"
 #include "mlir/Interfaces/InferTypeOpInterface.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
@@ -56,6 +57,9 @@ llvm::LogicalResult verifyRowOp(mlir::Operation *op);
 
 /// Bytes of all tensor operands and results.
 int64_t defaultBytes(mlir::Operation *op);
+
+/// The tensor that memory holds of one of this type: another one where it lies in panels.
+mlir::RankedTensorType storedType(mlir::RankedTensorType type);
 
 /// Bytes of a tensor of this type, contiguous.
 int64_t byteSize(mlir::Type type);

@@ -4,6 +4,7 @@
 include "mlir/IR/OpBase.td"
 include "mlir/IR/AttrTypeBase.td"
 include "mlir/IR/EnumAttr.td"
+include "mlir/IR/TensorEncoding.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 include "mlir/Interfaces/InferTypeOpInterface.td"
 include "ir/NnInterfaces.td"
@@ -50,11 +51,44 @@ def Nn_Epilogue : I32EnumAttr<"Epilogue", "what becomes of a product as it is wr
 }
 def Nn_EpilogueAttr : EnumAttr<Nn_Dialect, Nn_Epilogue, "epilogue">;
 
+def Nn_PanelsAttr : AttrDef<Nn_Dialect, "Panels",
+    [DeclareAttrInterfaceMethods<VerifiableTensorEncoding>]> {
+  let mnemonic = "panels";
+  let summary = "Encoding of a matrix that lies in memory as a product's kernel reads its rhs";
+  let description = [{
+    The tensor's values and shape are those of the matrix, k x n, or n x k where `transposed`; in
+    memory it is panels of `width` columns of the k x n matrix one behind the other, a panel being
+    the `width` words of each step of the depth k side by side, in steps up to a multiple of
+    `depth_unit`. A word is an f32: the element, rounded to 10 bits of mantissa where `tf32`; or, of
+    `pairs`, two bf16 of two steps. Behind the depth's end they are zero, behind the columns' end
+    anything. A target says in which panels it reads an operand (KernelLibrary::panelsOf).
+
+    ```mlir
+    tensor<768x2304xf32, #nn.panels<width = 24, depth_unit = 8>>
+    ```
+  }];
+  let parameters = (ins "int64_t":$width, "int64_t":$depth_unit,
+                        DefaultValuedParameter<"bool", "false">:$transposed,
+                        DefaultValuedParameter<"bool", "false">:$tf32,
+                        DefaultValuedParameter<"bool", "false">:$pairs);
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    /// What memory holds of a matrix of this shape: panels x steps x width words, as f32.
+    ::mlir::RankedTensorType storedType(::mlir::RankedTensorType matrix) const;
+  }];
+}
+
 // Shapes are known and not empty.
-class Nn_TensorOf<list<Type> elements>
+class Nn_TensorWith<list<Type> elements, Pred encoding>
     : RankedTensorOf<elements, [HasStaticShapePred,
-          CPred<"::llvm::cast<::mlir::ShapedType>($_self).getNumElements() > 0">],
+          CPred<"::llvm::cast<::mlir::ShapedType>($_self).getNumElements() > 0">, encoding],
           "statically shaped, non-empty tensor">;
+class Nn_TensorOf<list<Type> elements> : Nn_TensorWith<elements,
+    CPred<"!::llvm::cast<::mlir::RankedTensorType>($_self).getEncoding()">>;
+// A matrix in panels: only the ops that say so read it.
+def Nn_Panels : Nn_TensorWith<[F32, BF16, F16],
+    CPred<"::llvm::isa_and_present<::gradc::nn::PanelsAttr>(::llvm::cast<::mlir::RankedTensorType>($_self).getEncoding())">>;
 def Nn_Float : Nn_TensorOf<[F32, BF16, F16]>;
 def Nn_Float8 : Nn_TensorOf<[F8E4M3FN, F8E5M2]>;
 def Nn_Index : Nn_TensorOf<[I32]>;

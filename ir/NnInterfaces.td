@@ -93,6 +93,17 @@ def LowCopyOpInterface : OpInterface<"LowCopyOpInterface"> {
   ];
 }
 
+def PanelsOpInterface : OpInterface<"PanelsOpInterface"> {
+  let cppNamespace = "::gradc::nn";
+  let description = [{
+    The op can read an operand in panels (#nn.panels), as its kernel would otherwise pack it first.
+  }];
+  let methods = [
+    InterfaceMethod<"That operand; null where this op reads none so.",
+      "::mlir::OpOperand *", "getPanelsOperand", (ins)>,
+  ];
+}
+
 def CostOpInterface : OpInterface<"CostOpInterface"> {
   let cppNamespace = "::gradc::nn";
   let description = [{

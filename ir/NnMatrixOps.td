@@ -12,7 +12,7 @@ def Nn_MatmulOp : Nn_ComputeOp<"matmul", [Differentiable, ModelCost, ProductOpIn
         ["getPrecisionClass", "roundInputs", "mayGiveFull", "takesFloat8", "readQuantized"]>,
     DeclareOpInterfaceMethods<FusionOpInterface,
         ["getFusionRole", "getInPlaceOperand", "takesRowStride", "absorbSum",
-         "getAccumulatorOperand"]>]> {
+         "getAccumulatorOperand"]>, DeclareOpInterfaceMethods<PanelsOpInterface>]> {
   let summary = "Matrix product, with transposes, batches and an accumulator";
   let description = [{
     `result = op(lhs) · op(rhs) [+ accumulator]` on the last two dimensions, op being the transpose
@@ -25,6 +25,8 @@ def Nn_MatmulOp : Nn_ComputeOp<"matmul", [Differentiable, ModelCost, ProductOpIn
     Operands of fp8, each of either format, come with the scales by which nn.quantize divided: the
     product is multiplied by both. Such a result is never fp8 itself.
 
+    rhs may lie in panels (#nn.panels), of the matrix op(rhs); the product has the same bits.
+
     ```mlir
     %y = nn.matmul %x, %w transpose_rhs : tensor<8x64xf32>, tensor<96x64xf32> -> tensor<8x96xf32>
     %g = nn.matmul %x, %dy transpose_lhs acc %g0
@@ -32,9 +34,12 @@ def Nn_MatmulOp : Nn_ComputeOp<"matmul", [Differentiable, ModelCost, ProductOpIn
     %z = nn.matmul %a, %b : tensor<8x64xbf16>, tensor<64x96xbf16> -> tensor<8x96xf32>
     %q = nn.matmul %a8, %b8 scales %sa, %sb
         : tensor<8x64xf8E5M2>, tensor<64x96xf8E4M3FN> -> tensor<8x96xbf16>
+    %p = nn.matmul %x, %panels
+        : tensor<8x64xf32>, tensor<64x96xf32, #nn.panels<width = 24, depth_unit = 8>> -> tensor<8x96xf32>
     ```
   }];
-  let arguments = (ins AnyTypeOf<[Nn_Float, Nn_Float8]>:$lhs, AnyTypeOf<[Nn_Float, Nn_Float8]>:$rhs,
+  let arguments = (ins AnyTypeOf<[Nn_Float, Nn_Float8]>:$lhs,
+                       AnyTypeOf<[Nn_Float, Nn_Float8, Nn_Panels]>:$rhs,
                        Optional<Nn_Float>:$accumulator, Optional<Nn_Scalar>:$lhs_scale,
                        Optional<Nn_Scalar>:$rhs_scale, UnitAttr:$transpose_lhs, UnitAttr:$transpose_rhs, UnitAttr:$tf32);
   let results = (outs Nn_Float:$result);
@@ -93,6 +98,26 @@ def Nn_EpilogueMatmulOp : Nn_ComputeOp<"epilogue_matmul", [ModelCost, ProductOpI
   }];
   let hasVerifier = 1;
   let extraClassDeclaration = "void readTransposed(unsigned operand, ::mlir::Value copy);";
+}
+
+def Nn_PackPanelsOp : Nn_KernelOp<"pack_panels", [Fusion,
+    DeclareOpInterfaceMethods<CostOpInterface, ["getFlops"]>]> {
+  let summary = "A matrix in panels, as products read it";
+  let description = [{
+    Each result is the input's values in the memory layout that its type says: what a product would
+    do with the operand at each of its runs, done once. All layouts are made in one pass over the
+    input. The reference value is the input (tf32's rounding is the kernel's, as it is a product's).
+
+    ```mlir
+    %p, %t = nn.pack_panels %w : tensor<64x96xf32>
+        to tensor<64x96xf32, #nn.panels<width = 24, depth_unit = 8>>,
+           tensor<64x96xf32, #nn.panels<width = 24, depth_unit = 8, transposed = true>>
+    ```
+  }];
+  let arguments = (ins Nn_Float:$input);
+  let results = (outs Variadic<Nn_Panels>:$results);
+  let assemblyFormat = "$input attr-dict `:` type($input) `to` type($results)";
+  let hasVerifier = 1;
 }
 
 def Nn_AttentionOp : Nn_KernelOp<"attention", [Differentiable, RunsLow, ModelCost, StridedFusion, Ranged,

@@ -17,6 +17,7 @@ std::unique_ptr<mlir::Pass> createQuantizeProductsPass(const KernelLibrary &libr
 std::unique_ptr<mlir::Pass> createNarrowBiasesPass(const KernelLibrary &library);
 std::unique_ptr<mlir::Pass> createBiasGradientsPass(const KernelLibrary &library);
 std::unique_ptr<mlir::Pass> createProductEpiloguesPass(const KernelLibrary &library);
+std::unique_ptr<mlir::Pass> createWeightPanelsPass(const KernelLibrary &library);
 std::unique_ptr<mlir::Pass> createMemoryPlanPass(const KernelLibrary &library);
 
 /// Which kernels are equal, `library` says, which must outlive the pass.

@@ -235,6 +235,30 @@ def ChunkLossPass : Pass<"chunk-loss", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::gradc::nn::NnDialect"];
 }
 
+def WeightPanelsPass : Pass<"weight-panels", "::mlir::ModuleOp"> {
+  let constructor = "nullptr"; // made by createWeightPanelsPass with a target's kernels
+  let summary = "Keeps weights in the panels that products multiply";
+  let description = [{
+    Each weight that a product takes in panels (PanelsOpInterface, KernelLibrary::panelsOf) gets a
+    slot for each layout (role `low_parameter`, `panels` and `panels_transposed`). The step packs
+    them right behind the weight's update, `@low_parameters` those of weights that were loaded; all
+    products read them, of every microbatch and program. A narrow copy that nothing else reads is
+    state no longer. Products that read a weight otherwise (of few rows, of fp8) go on doing so.
+
+    ```mlir
+    %y = nn.matmul %x, %w : tensor<8x64xf32>, tensor<64x96xf32> -> tensor<8x96xf32>
+    …
+    %w1, … = nn.adamw %w, …
+    // becomes, %p being an argument
+    %y = nn.matmul %x, %p : tensor<8x64xf32>, tensor<64x96xf32, #nn.panels<…>> -> tensor<8x96xf32>
+    …
+    %w1, … = nn.adamw %w, …
+    %p1 = nn.pack_panels %w1 : tensor<64x96xf32> to tensor<64x96xf32, #nn.panels<…>>
+    ```
+  }];
+  let dependentDialects = ["::gradc::nn::NnDialect"];
+}
+
 def FusionPass : Pass<"fusion", "::mlir::func::FuncOp"> {
   let summary = "Forms clusters of row ops, each one kernel";
   let description = [{

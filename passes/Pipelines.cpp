@@ -73,6 +73,8 @@ void gradc::buildPhase(Phase phase, mlir::OpPassManager &passes, const Options &
     ChunkLossPassOptions chunks;
     chunks.rows = options.lossChunk;
     passes.addNestedPass<FuncOp>(createChunkLossPass(chunks));
+    if (options.weightPanels)
+      passes.addPass(createWeightPanelsPass(library));
     break;
   }
   case Phase::fusion: {

@@ -48,6 +48,7 @@ struct Options {
   int64_t gradAccum = 1;
   bool fuse = true;
   int64_t lossChunk = -1;         ///< rows whose logits are computed at a time; see ChunkLossPass
+  bool weightPanels = false;      ///< weights are kept in panels; see WeightPanelsPass
   std::string precision = "fp32"; ///< fp32, tf32, bf16, fp16 or fp8
   std::string float8Scaling = "current"; ///< of fp8: current or delayed
   std::string recompute = "none";        ///< none, cheap or full

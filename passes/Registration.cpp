@@ -25,6 +25,7 @@ void gradc::registerPasses(const KernelLibrary &library) {
   registerFusionPass();
   registerSchedulePass();
   for (auto create : {createQuantizeProductsPass, createNarrowBiasesPass, createBiasGradientsPass,
-                      createProductEpiloguesPass, createJoinLaunchesPass, createMemoryPlanPass})
+                      createProductEpiloguesPass, createJoinLaunchesPass, createWeightPanelsPass,
+                      createMemoryPlanPass})
     mlir::registerPass([&library, create] { return create(library); });
 }

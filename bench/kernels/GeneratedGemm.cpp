@@ -1,10 +1,11 @@
-// The matrix products of GPT-2 124M at 1024 tokens as generated kernels, in f32, tf32 and bf16:
-// GFLOP/s and the share of the machine's f32 peak, which is measured before and after each shape,
-// as other load moves all of them.
-// Usage: bench_generatedgemm [threads [name part]].
+// The matrix products of GPT-2 124M as generated kernels, in f32, f32 with weights in panels, tf32
+// and bf16: GFLOP/s and the share of the machine's f32 peak, which is measured before and after
+// each shape, as other load moves all of them. Usage: bench_generatedgemm [threads [name part
+// [tokens, 1024]]].
 #include "bench/kernels/Gpt2Products.h"
 #include "codegen/cpu/Gemm.h"
 #include "codegen/cpu/LoadedKernel.h"
+#include "codegen/cpu/Panels.h"
 #include "runtime/cpu/Arena.h"
 #include "runtime/cpu/Peak.h"
 #include "runtime/cpu/ThreadPool.h"
@@ -29,11 +30,21 @@ const std::vector<Shape> tokenProducts = {
     {"token head", 1, 50257, 768, false, true, 1, 0},
 };
 
-std::vector<Shape> allProducts() {
+/// Of a step of so many tokens.
+std::vector<Shape> allProducts(int64_t tokens) {
   std::vector<Shape> all = gpt2Products;
+  constexpr int64_t listed = 1024;
+  for (Shape &shape : all) {
+    shape.batch = shape.batch == 1 ? 1 : shape.batch * tokens / listed;
+    for (int64_t *size : {&shape.m, &shape.k})
+      *size = *size == listed ? tokens : *size;
+  }
   all.insert(all.end(), tokenProducts.begin(), tokenProducts.end());
   return all;
 }
+
+/// More than panels add to a side of B.
+constexpr int64_t mostPadding = 64;
 
 /// What all three matrices are, and what operands are rounded to; the first variant is what the
 /// others are compared with.
@@ -41,8 +52,10 @@ struct Variant {
   const char *name;
   row::Dtype dtype;
   codegen::InputRounding rounding;
+  bool panels = false; ///< weights, which are B forward and of dX
 };
 const Variant variants[] = {{"f32", row::Dtype::f32, codegen::InputRounding::none},
+                            {"panels", row::Dtype::f32, codegen::InputRounding::none, true},
                             {"tf32", row::Dtype::f32, codegen::InputRounding::tf32},
                             {"bf16", row::Dtype::bf16, codegen::InputRounding::none}};
 
@@ -61,6 +74,8 @@ codegen::GemmSpec specOf(const Shape &shape, const Variant &variant, int threads
   spec.c = matrix(shape.m, shape.n, false);
   spec.roundInputs = variant.rounding;
   spec.threads = threads;
+  bool isWeight = shape.batch == 1 && !shape.aTransposed;
+  spec.panelsB = variant.panels && isWeight && shape.m > 4;
   return spec;
 }
 
@@ -84,7 +99,8 @@ std::vector<double> bestSeconds(rt::ThreadPool &pool, const std::vector<codegen:
     for (size_t i = 0; i < specs.size(); ++i) {
       const codegen::GemmSpec &spec = specs[i];
       std::byte *b = memory + spec.batch * spec.m * spec.k * row::byteSize(spec.a.dtype);
-      std::byte *c = b + spec.batch * spec.k * spec.n * row::byteSize(spec.b.dtype);
+      std::byte *c = b + spec.batch * (spec.k + mostPadding) * (spec.n + mostPadding) *
+                             row::byteSize(spec.b.dtype);
       void *buffers[] = {memory, b, c};
       double begin = now();
       pool.parallelFor(gemmTaskCount(spec),
@@ -132,11 +148,12 @@ bool measureShape(const Shape &shape, rt::ThreadPool &pool, int threads, std::by
   return true;
 }
 
-int measure(int threads, const char *part) {
+int measure(int threads, const char *part, int64_t tokens) {
   auto pool = rt::ThreadPool::create(threads);
   if (!pool)
     return int(pool.status().code());
-  int64_t bytes = 4 * (1024 * 50257 + 768 * 50257 + 1024 * 768) + 4096;
+  int64_t vocab = 50257 + mostPadding, width = 768 + mostPadding;
+  int64_t bytes = 4 * (tokens * vocab + width * vocab + tokens * width) + 4096;
   auto memory = rt::Arena::create(bytes, "the matrices", **pool);
   if (!memory) {
     std::fprintf(stderr, "error: %s\n", memory.status().message().c_str());
@@ -147,7 +164,7 @@ int measure(int threads, const char *part) {
   for (int64_t i = 0; i < bytes / 4; ++i)
     values[i] = float(i % 13 - 6) * 0.125f;
   Total total;
-  for (const Shape &shape : allProducts())
+  for (const Shape &shape : allProducts(tokens))
     if (std::strstr(shape.name, part) &&
         !measureShape(shape, **pool, threads, memory->data(), total))
       return 1;
@@ -164,6 +181,8 @@ int measure(int threads, const char *part) {
 int main(int argc, char **argv) {
   int threads = argc > 1 ? std::atoi(argv[1]) : rt::availableProcessors();
   int code = 1;
-  auto status = rt::runOnKernelStack([&] { code = measure(threads, argc > 2 ? argv[2] : ""); });
+  auto status = rt::runOnKernelStack([&] {
+    code = measure(threads, argc > 2 ? argv[2] : "", argc > 3 ? std::atoi(argv[3]) : 1024);
+  });
   return status.ok() ? code : int(status.code());
 }

@@ -4,6 +4,7 @@
 #include "codegen/cpu/GemmBlock.h"
 #include "codegen/cpu/GemmThin.h"
 #include "codegen/cpu/GemmTiling.h"
+#include "codegen/cpu/Panels.h"
 #include "codegen/kernels/CeilDiv.h"
 
 #include "llvm/Support/MathExtras.h"
@@ -31,6 +32,7 @@ private:
   Value element(Value matrix, const GemmSpec::Matrix &strides, Value row, Value column);
   PackSource sourceA(Value first, Value firstRow);
   PackSource sourceB(Value first);
+  Value panelsOfB(Value first);
   SmallVector<Value> slice(Value first, ArrayRef<Value> panelsOfA);
   void block(Value first, Value firstRow, ArrayRef<Value> panelsOfA);
 
@@ -43,8 +45,8 @@ private:
   Value scaleA, scaleB; ///< null where the spec has none
   Value row, column;    ///< first of the task
   Value rows, columns;  ///< of the task
-  Value packedB;
-  Value heldSums; ///< all that the task holds; C's address where it holds none
+  Value packedB;        ///< the task's own panels of a slice; null where B lies in panels
+  Value heldSums;       ///< all that the task holds; C's address where it holds none
 };
 
 void GemmEmitter::openTask() {
@@ -59,7 +61,7 @@ void GemmEmitter::openTask() {
     return k.v.elementPointer(matrix.dtype, k.buffer(buffer), k.mul(batch, matrix.batchStride));
   };
   a = ofBatch(0, spec.a);
-  b = ofBatch(1, spec.b);
+  b = spec.panelsB ? k.buffer(1) : ofBatch(1, spec.b);
   c = ofBatch(spec.scaled ? 4 : 2, spec.c);
   if (spec.scaled) {
     scaleA = k.loadFloat(k.buffer(2));
@@ -104,9 +106,19 @@ PackSource GemmEmitter::sourceB(Value first) {
           scaleB};
 }
 
+/// The panels of the task's columns, in the slice at `first`.
+Value GemmEmitter::panelsOfB(Value first) {
+  if (!spec.panelsB)
+    return packedB;
+  Value panel = k.divide(column, tile.bStride), step = k.divide(first, stepsTogether(pairs));
+  return k.at(b,
+              k.add(k.mul(panel, storedPanelStride(spec, k.target())), k.mul(step, tile.bStride)));
+}
+
 void GemmEmitter::emit() {
   openTask();
-  packedB = scratch(tiling.columns, tile.bStride);
+  if (!spec.panelsB)
+    packedB = scratch(tiling.columns, tile.bStride);
   heldSums = holdsSums(spec) ? k.stack(tiling.rows * tiling.columns) : c;
   // A block multiplies the panels of A in one place while those of the next go to the other.
   SmallVector<Value> panelsOfA{scratch(tiling.blockRows, tile.rows),
@@ -125,22 +137,27 @@ SmallVector<Value> GemmEmitter::slice(Value first, ArrayRef<Value> panelsOfA) {
 }
 
 void GemmEmitter::block(Value first, Value firstRow, ArrayRef<Value> panelsOfA) {
-  Value always =
-      arith::ConstantOp::create(k.builder(), k.location(), k.builder().getBoolAttr(true));
+  auto constant = [&](bool value) -> Value {
+    return arith::ConstantOp::create(k.builder(), k.location(), k.builder().getBoolAttr(value));
+  };
   Value nextFirst = k.add(first, tiling.depth), nextRow = k.add(firstRow, tiling.blockRows);
   Value more = k.less(nextRow, rows);
   HeldSums held{k.at(heldSums, k.mul(firstRow, tiling.columns)),
                 k.less(k.index(spec.k - 1), nextFirst)};
+  PackSource fromB = sourceB(first);
   callGemmBlock(k, {.rows = sizeWithin(k, firstRow, rows, tiling.blockRows),
                     .columns = columns,
                     .a = panelsOfA[0],
-                    .sourceB = sourceB(first),
-                    .b = packedB,
-                    .packsB = k.less(firstRow, k.index(1)),
+                    .sourceB = fromB,
+                    .b = panelsOfB(first),
+                    .panelStrideB = spec.panelsB ? k.index(storedPanelStride(spec, k.target()))
+                                                 : panelStride(k, tile.bStride,
+                                                               paddedDepth(k, fromB.depth, pairs)),
+                    .packsB = spec.panelsB ? constant(false) : k.less(firstRow, k.index(1)),
                     .c = element(c, spec.c, k.add(row, firstRow), column),
                     .cStride = spec.c.rowStride,
                     .cDtype = spec.c.dtype,
-                    .accumulate = spec.accumulate ? always : k.less(k.index(0), first),
+                    .accumulate = spec.accumulate ? constant(true) : k.less(k.index(0), first),
                     .held = held,
                     .nextSourceA = sourceA(k.select(more, first, nextFirst),
                                            k.select(more, nextRow, k.index(0))),

@@ -54,6 +54,9 @@ struct GemmSpec {
   /// A and B are multiplied by a number each, an f32 in memory; of fp8 alone, where powers of two
   /// round nothing.
   bool scaled = false;
+  /// B lies in panels as they are multiplied (panelsOf): of `b` the element type alone is looked
+  /// at.
+  bool panelsB = false;
   /// Threads that the tasks are cut for; no bit of C depends on it.
   int64_t threads = 1;
   bool operator==(const GemmSpec &) const = default;

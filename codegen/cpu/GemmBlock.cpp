@@ -59,18 +59,18 @@ private:
   TileSpec tile;
   int64_t tileColumns;
   row::Dtype dtype; ///< of C
-  Value rows, columns, a, b, packsB, c, cStride, accumulate, nextA;
+  Value rows, columns, a, b, panelStrideB, packsB, c, cStride, accumulate, nextA;
   PackArguments sourceB, nextSourceA;
-  Value depth, panelStrideB;
+  Value depth;
   Value partial; ///< a tile of which only a part lies in C
   HeldSums held;
 };
 
-constexpr int64_t blockParameters = 9; ///< before those of the sources
+constexpr int64_t blockParameters = 10; ///< before those of the sources
 
 SmallVector<Type> BlockEmitter::parameterTypes(KernelBuilder &k, row::Dtype dtype) {
   Type i64 = k.builder().getI64Type(), i1 = k.builder().getI1Type(), pointer = k.pointerType();
-  SmallVector<Type> types{i64, i64, pointer, pointer, i1, pointer, i64, i1, pointer};
+  SmallVector<Type> types{i64, i64, pointer, pointer, i64, i1, pointer, i64, i1, pointer};
   for (int source = 0; source < 2; ++source)
     types.append(PackArguments::types(k));
   if (dtype != row::Dtype::f32)
@@ -81,13 +81,12 @@ SmallVector<Type> BlockEmitter::parameterTypes(KernelBuilder &k, row::Dtype dtyp
 BlockEmitter::BlockEmitter(KernelBuilder &k, row::Dtype dtype, bool pairs)
     : k(k), tile(gemmTile(k.target())), tileColumns(tile.bStride), dtype(dtype),
       rows(k.parameter(0)), columns(k.parameter(1)), a(k.parameter(2)), b(k.parameter(3)),
-      packsB(k.parameter(4)), c(k.parameter(5)), cStride(k.parameter(6)),
-      accumulate(k.parameter(7)), nextA(k.parameter(8)),
+      panelStrideB(k.parameter(4)), packsB(k.parameter(5)), c(k.parameter(6)),
+      cStride(k.parameter(7)), accumulate(k.parameter(8)), nextA(k.parameter(9)),
       sourceB(PackArguments::of(k, blockParameters)),
       nextSourceA(
           PackArguments::of(k, blockParameters + static_cast<int>(PackArguments::types(k).size()))),
-      depth(paddedDepth(k, sourceB.depth, pairs)), panelStrideB(panelStride(k, tileColumns, depth)),
-      partial(k.stack(tile.rows * tileColumns)) {
+      depth(paddedDepth(k, sourceB.depth, pairs)), partial(k.stack(tile.rows * tileColumns)) {
   tile.pairs = pairs;
   if (isNarrow()) {
     int last = static_cast<int>(parameterTypes(k, dtype).size()) - 1;
@@ -284,9 +283,9 @@ func::FuncOp blockFunction(KernelBuilder &k, row::Dtype dtype, bool pairs) {
 
 void callGemmBlock(KernelBuilder &k, const GemmBlock &block) {
   TileSpec tile = gemmTile(k.target());
-  SmallVector<Value> operands{
-      block.rows, block.columns,          block.a,          block.b,    block.packsB,
-      block.c,    k.index(block.cStride), block.accumulate, block.nextA};
+  SmallVector<Value> operands{block.rows,         block.columns, block.a, block.b,
+                              block.panelStrideB, block.packsB,  block.c, k.index(block.cStride),
+                              block.accumulate,   block.nextA};
   operands.append(PackArguments::values(k, block.sourceB, tile.bStride));
   operands.append(PackArguments::values(k, block.nextSourceA, tile.rows));
   if (block.cDtype != row::Dtype::f32)

@@ -23,6 +23,7 @@ struct GemmBlock {
   mlir::Value a;             ///< panels, packed before
   PackSource sourceB;        ///< of the columns; its depth is the block's
   mlir::Value b;             ///< panels
+  mlir::Value panelStrideB;  ///< floats from one to the next
   mlir::Value packsB;        ///< i1: each of b's panels is packed before it is used, else it was
   mlir::Value c;
   int64_t cStride; ///< elements from one row to the next

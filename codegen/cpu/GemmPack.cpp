@@ -263,11 +263,14 @@ func::FuncOp packFunction(KernelBuilder &k, const PackFormat &format, int64_t wi
 }
 
 void callPack(KernelBuilder &k, int64_t width, const PackSource &source, Value to) {
-  func::CallOp::create(
-      k.builder(), k.location(), packFunction(k, source.format, width),
-      ValueRange{source.depth, source.count, k.index(source.stride), source.from, to,
-                 panelStride(k, width, paddedDepth(k, source.depth, source.format.pairs)),
-                 scaleOf(k, source)});
+  callPack(k, width, source, to,
+           panelStride(k, width, paddedDepth(k, source.depth, source.format.pairs)));
+}
+void callPack(KernelBuilder &k, int64_t width, const PackSource &source, Value to,
+              Value panelStride) {
+  func::CallOp::create(k.builder(), k.location(), packFunction(k, source.format, width),
+                       ValueRange{source.depth, source.count, k.index(source.stride), source.from,
+                                  to, panelStride, scaleOf(k, source)});
 }
 
 } // namespace gradc::codegen

@@ -73,7 +73,9 @@ mlir::FunctionType packFunctionType(KernelBuilder &k);
 /// A source's scale; 1 where it has none.
 mlir::Value scaleOf(KernelBuilder &k, const PackSource &source);
 
-/// Prints a call of that function.
+/// Prints a call of that function: panels of `source` alone, or so far apart.
 void callPack(KernelBuilder &k, int64_t width, const PackSource &source, mlir::Value to);
+void callPack(KernelBuilder &k, int64_t width, const PackSource &source, mlir::Value to,
+              mlir::Value panelStride);
 
 } // namespace gradc::codegen

@@ -66,6 +66,10 @@ std::string verify(const GemmSpec &s) {
                            "scaled, and nowhere else",
                            "abc"[i], row::name(x.dtype));
   }
+  if (s.panelsB && (s.batch != 1 || s.scaled || isThin(s)))
+    return "matrix product: expected b in panels of one unscaled matrix and for more rows of a "
+           "than "
+           "are multiplied in its place";
   if (s.accumulate && s.c.dtype != row::Dtype::f32)
     return "matrix product: expected c in f32 where it is added to, so that it is not rounded at "
            "each addition";
@@ -77,8 +81,10 @@ bool holdsSums(const GemmSpec &s) { return s.c.dtype != row::Dtype::f32 && s.k >
 /// What a cut costs, as a share of the product itself.
 static double costOf(const GemmTiling &cut, const GemmSpec &spec, int64_t wanted) {
   // Every element of A is packed once for each part of the columns, every element of B for each
-  // part of the rows; packing one takes as long as about eight of its products.
-  double cost = 8.0 / double(cut.rows) + 8.0 / double(cut.columns);
+  // part of the rows; packing one takes as long as about eight of its products, and reading one
+  // that lies in panels as one.
+  double ofB = spec.panelsB ? 1.0 : 8.0;
+  double cost = ofB / double(cut.rows) + 8.0 / double(cut.columns);
   // Too few tasks cost as much as the threads that stand idle for want of them.
   int64_t tasks = cut.rowParts * cut.columnParts;
   cost += double(std::max<int64_t>(0, wanted - tasks));

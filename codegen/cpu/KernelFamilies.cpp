@@ -6,6 +6,7 @@
 #include "codegen/cpu/FoldRows.h"
 #include "codegen/cpu/Gemm.h"
 #include "codegen/cpu/ObjectFile.h"
+#include "codegen/cpu/Panels.h"
 #include "codegen/cpu/Rope.h"
 #include "codegen/cpu/RowProgram.h"
 #include "codegen/kernels/CeilDiv.h"
@@ -65,6 +66,10 @@ void emitSquareSums(nn::SquareSumsOp, Emission &to) {
 
 //===-- matrix products
 
+bool readsPanels(nn::MatmulOp op) {
+  return cast<RankedTensorType>(op.getRhs().getType()).getEncoding() != nullptr;
+}
+
 GemmSpec specOf(nn::MatmulOp op, ArrayRef<int64_t> strides, const CpuTarget &target) {
   auto matrix = [](Value value, int64_t stride, bool transposed) -> GemmSpec::Matrix {
     int64_t perRow = stride ? stride : columnsOf(value);
@@ -87,8 +92,13 @@ GemmSpec specOf(nn::MatmulOp op, ArrayRef<int64_t> strides, const CpuTarget &tar
   spec.accumulate = op.getAccumulator() != nullptr;
   spec.roundInputs = op.getTf32() ? InputRounding::tf32 : InputRounding::none;
   spec.scaled = op.getLhsScale() != nullptr;
+  spec.panelsB = readsPanels(op);
   spec.threads = target.threads;
   return spec;
+}
+/// Before operands are placed, from which their strides follow.
+GemmSpec contiguousSpec(nn::MatmulOp op, const CpuTarget &target) {
+  return specOf(op, SmallVector<int64_t>(op->getNumOperands() + op->getNumResults(), 0), target);
 }
 KernelGeometry matmulGeometry(nn::MatmulOp op, ArrayRef<int64_t> strides, const CpuTarget &target) {
   GemmSpec spec = specOf(op, strides, target);
@@ -96,6 +106,13 @@ KernelGeometry matmulGeometry(nn::MatmulOp op, ArrayRef<int64_t> strides, const 
 }
 void emitMatmul(nn::MatmulOp op, Emission &to) {
   emitGemm(to.module, to.name, specOf(op, to.strides, to.target), to.target);
+}
+
+KernelGeometry packPanelsGeometry(nn::PackPanelsOp op, ArrayRef<int64_t>, const CpuTarget &) {
+  return {rowsOf(op.getInput()), packPanelsTaskCount(op)};
+}
+void emitPackPanelsOp(nn::PackPanelsOp op, Emission &to) {
+  emitPackPanels(to.module, to.name, op, to.target);
 }
 
 //===-- attention
@@ -161,6 +178,7 @@ const Table &table() {
       Table::family<nn::SumOp, sumGeometry, emitSum>(),
       Table::family<nn::SquareSumsOp, squareSumsGeometry, emitSquareSums>(),
       Table::family<nn::MatmulOp, matmulGeometry, emitMatmul>(),
+      Table::family<nn::PackPanelsOp, packPanelsGeometry, emitPackPanelsOp>(),
       Table::family<nn::AttentionOp, attentionGeometry, emitAttention>(),
       Table::family<nn::AttentionGradOp, attentionGradGeometry, emitAttentionGrad>(),
       Table::family<nn::RopeOp, ropeGeometry, emitRopeOp>(),
@@ -184,13 +202,19 @@ bool CpuKernelLibrary::emitsProduct(Operation *product) const {
   bool isPlain = !cast<nn::MatmulOp>(product).getTf32() &&
                  llvm::all_of(product->getOperands(), isF32) &&
                  llvm::all_of(product->getResults(), isF32);
-  if (products == Products::generated || !isPlain)
+  if (products == Products::generated || !isPlain || readsPanels(cast<nn::MatmulOp>(product)))
     return true;
   if (products == Products::library)
     return false;
-  // Strides follow from where the operands are placed, which comes later: contiguous here.
-  SmallVector<int64_t> strides(product->getNumOperands() + product->getNumResults(), 0);
-  return times->prefersGenerated(specOf(cast<nn::MatmulOp>(product), strides, target));
+  return times->prefersGenerated(contiguousSpec(cast<nn::MatmulOp>(product), target));
+}
+
+Attribute CpuKernelLibrary::panelsOf(Operation *reader) const {
+  auto product = dyn_cast<nn::MatmulOp>(reader);
+  if (!product || !emitsProduct(product))
+    return {};
+  return codegen::panelsOf(reader->getContext(), contiguousSpec(product, target),
+                           product.getTransposeRhs(), target);
 }
 
 int64_t CpuKernelLibrary::gemmWorkspaceBytes(int64_t m, int64_t n, int64_t k) const {

@@ -29,6 +29,7 @@ public:
                                  llvm::ArrayRef<int64_t> rowStrides) const override;
   RuntimeSizes runtimeSizes(mlir::Operation *op) const override;
   int64_t partTableBytes(int64_t, int64_t) const override { return 0; }
+  mlir::Attribute panelsOf(mlir::Operation *reader) const override;
   int64_t gemmWorkspaceBytes(int64_t m, int64_t n, int64_t k) const override;
 
 private:

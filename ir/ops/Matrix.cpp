@@ -58,6 +58,11 @@ FusionRole MatmulOp::getFusionRole() { return FusionRole::library; }
 int64_t MatmulOp::getAccumulatorOperand() { return getAccumulator() ? 2 : -1; }
 int64_t MatmulOp::getInPlaceOperand(unsigned) { return getAccumulatorOperand(); }
 bool MatmulOp::takesRowStride(unsigned, bool) { return true; }
+/// Panels hold no scale, and one matrix.
+OpOperand *MatmulOp::getPanelsOperand() {
+  bool isPlain = !getRhsScale() && cast<RankedTensorType>(getRhs().getType()).getRank() == 2;
+  return isPlain ? &getRhsMutable() : nullptr;
+}
 bool MatmulOp::absorbSum(unsigned, Value addend) {
   bool isNarrow = !cast<RankedTensorType>(getType()).getElementType().isF32();
   if (getAccumulator() || isNarrow || addend.getType() != getType())
@@ -94,6 +99,8 @@ struct AbsorbTranspose : OpRewritePattern<MatmulOp> {
 void MatmulOp::getCanonicalizationPatterns(RewritePatternSet &patterns, MLIRContext *context) {
   patterns.add<AbsorbTranspose>(context);
 }
+
+int64_t PackPanelsOp::getFlops() { return 0; }
 
 //===-- attention
 //--------------------------------------------------------------------------------===//

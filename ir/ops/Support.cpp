@@ -38,8 +38,13 @@ bool gradc::nn::allMatrixOrScalar(Operation *op) {
   return true;
 }
 
+RankedTensorType gradc::nn::storedType(RankedTensorType type) {
+  auto panels = dyn_cast_if_present<PanelsAttr>(type.getEncoding());
+  return panels ? panels.storedType(type) : type;
+}
+
 int64_t gradc::nn::byteSize(Type type) {
-  auto tensor = cast<RankedTensorType>(type);
+  RankedTensorType tensor = storedType(cast<RankedTensorType>(type));
   return tensor.getNumElements() * tensor.getElementTypeBitWidth() / 8;
 }
 

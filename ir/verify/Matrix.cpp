@@ -19,6 +19,15 @@ static LogicalResult verifyProduct(ProductOpInterface op) {
     return op->emitOpError(
                "expected two scales with operands of fp8 and with no others, lhs being of ")
            << elementTypeOf(left);
+  auto panels =
+      dyn_cast_if_present<PanelsAttr>(cast<RankedTensorType>(right.getType()).getEncoding());
+  if (panels && panels.getTransposed() != op.getTransposeRhs())
+    return op->emitOpError(
+               "expected rhs in panels of the matrix that it multiplies by, transposed = ")
+           << (op.getTransposeRhs() ? "true" : "false") << ", got: " << panels;
+  if (panels && panels.getTf32() != op.getTf32())
+    return op->emitOpError("expected rhs in panels rounded as the product's inputs are, tf32 = ")
+           << (op.getTf32() ? "true" : "false") << ", got: " << panels;
   ArrayRef<int64_t> batches = lhs.drop_back(2);
   if (batches != rhs.drop_back(2))
     return op->emitOpError("expected rhs with the batches of lhs, ")

@@ -56,8 +56,8 @@ void StorageAssigner::bindReturned(Operation *terminator) {
   for (OpOperand &operand : terminator->getOpOperands()) {
     auto slot = function.getResultAttrOfType<DictionaryAttr>(operand.getOperandNumber(), "nn.slot");
     StringRef role = slot.getAs<StringAttr>("role").getValue();
-    if ((role == "output" || (role == "low_parameter" && isReadBefore(slot, operand.get()))) &&
-        operand.get().hasOneUse())
+    if ((role == "output" && operand.get().hasOneUse()) ||
+        (role == "low_parameter" && isReadBefore(slot, operand.get())))
       wanted.try_emplace(operand.get(), slotStorage(slot, {}, operand.get().getType()));
   }
 }

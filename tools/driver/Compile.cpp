@@ -176,8 +176,30 @@ Failure Compiler::failureOf(Phase phase, ModuleOp onto) {
   return failure;
 }
 
+/// Auto: where panels serve several microbatches. A budget may still be in their way
+/// (chooseRecompute).
+void Compiler::chooseWeightPanels() {
+  bool isWorthIt = request.passes.gradAccum > 1 && request.target == "cpu";
+  request.passes.weightPanels =
+      request.weightPanels == "on" || (request.weightPanels == "auto" && isWorthIt);
+}
+
+/// Of a step that recomputes as much as the level says; sets how many levels there are.
+Failure Compiler::planPeak(int level, int64_t &peak, int &levels) {
+  request.passes.recomputeLevel = level;
+  OwningOpRef<ModuleOp> trial(module().clone());
+  for (Phase phase : {Phase::recompute, Phase::trainingStep, Phase::chunkLoss, Phase::fusion,
+                      Phase::schedule, Phase::memoryPlan})
+    if (Failure failure = runPhase(phase, *trial))
+      return failure;
+  levels = static_cast<int>((*trial)->getAttrOfType<IntegerAttr>("nn.recompute_levels").getInt());
+  peak = codegen::memoryByKind(*trial).peak;
+  return {};
+}
+
 /// Sets the passes' recompute mode or, for auto, the first level whose planned peak is within the
-/// budget. Levels are tried in order, so that a lower budget never gives a higher peak.
+/// budget. Levels are tried in order, so that a lower budget never gives a higher peak. Panels that
+/// are not asked for go before anything is recomputed for them.
 Failure Compiler::chooseRecompute() {
   if (request.recompute != "auto") {
     request.passes.recompute = request.recompute;
@@ -186,14 +208,14 @@ Failure Compiler::chooseRecompute() {
   int64_t budget = request.memoryBudget ? request.memoryBudget : physicalMemory();
   int64_t least = std::numeric_limits<int64_t>::max();
   for (int level = 0, levels = 1; level < levels; ++level) {
-    request.passes.recomputeLevel = level;
-    OwningOpRef<ModuleOp> trial(module().clone());
-    for (Phase phase : {Phase::recompute, Phase::trainingStep, Phase::chunkLoss, Phase::fusion,
-                        Phase::schedule, Phase::memoryPlan})
-      if (Failure failure = runPhase(phase, *trial))
+    int64_t peak = 0;
+    if (Failure failure = planPeak(level, peak, levels))
+      return failure;
+    if (peak > budget && request.passes.weightPanels && request.weightPanels == "auto") {
+      request.passes.weightPanels = false;
+      if (Failure failure = planPeak(level, peak, levels))
         return failure;
-    levels = static_cast<int>((*trial)->getAttrOfType<IntegerAttr>("nn.recompute_levels").getInt());
-    int64_t peak = codegen::memoryByKind(*trial).peak;
+    }
     least = std::min(least, peak);
     if (peak <= budget)
       return {};
@@ -215,6 +237,8 @@ Failure Compiler::plan() {
       if (info.phase != Phase::import)
         return runPasses(info.phase);
       Failure imported = request.from ? resume() : import();
+      if (!imported)
+        chooseWeightPanels();
       return imported ? imported : chooseBackend();
     });
     if (failure)

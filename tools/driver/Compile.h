@@ -20,9 +20,10 @@ struct CompileRequest {
   ImportOptions import;
   Options passes;
   std::string init = "family";
-  std::string recompute = "none"; ///< none, cheap, full, or auto: as memoryBudget asks for
-  int64_t memoryBudget = 0;       ///< bytes of planned peak; 0: this machine's memory
-  std::string emit = "exe";       ///< nn, exec, llvm, ptx, cubin or exe
+  std::string recompute = "none";   ///< none, cheap, full, or auto: as memoryBudget asks for
+  int64_t memoryBudget = 0;         ///< bytes of planned peak; 0: this machine's memory
+  std::string weightPanels = "off"; ///< off, on, or auto: where it is worth its memory
+  std::string emit = "exe";         ///< nn, exec, llvm, ptx, cubin or exe
   std::optional<Phase> from, to;
   std::string dumpFolder; ///< empty: no dumps
   bool timing = false;
@@ -64,6 +65,8 @@ private:
   Failure runPasses(Phase phase);
   Failure runPhase(Phase phase, mlir::ModuleOp onto);
   Failure chooseRecompute();
+  void chooseWeightPanels();
+  Failure planPeak(int level, int64_t &peak, int &levels);
   Failure generate();
   Failure writeObject(const std::string &path);
   Failure emitCode();

@@ -96,6 +96,12 @@ void ModelFlags::addMemory(CLI::App &app) {
       "--memory-budget", budget,
       "Most bytes of planned peak, e.g. 900MiB, 1.5 GiB, 6GB; implies --recompute auto (default: "
       "none)");
+  app.add_option("--weight-panels", request.weightPanels,
+                 "Keep weights a second and third time, in the panels that products multiply, "
+                 "instead of packing them for each product: off; on; auto: where a step has "
+                 "several microbatches and no budget is in the way")
+      ->check(CLI::IsMember({"off", "on", "auto"}))
+      ->capture_default_str();
   app.add_option("--loss-chunk", lossChunk,
                  "Rows whose logits are computed at a time, with their loss and gradients: a "
                  "number; auto: as many as keep them within 64 MiB; 0 or off: all")
@@ -164,6 +170,10 @@ Failure ModelFlags::finishMemory() {
     request.given.insert("recompute");
     request.memoryBudget = *bytes;
   }
+  if (request.weightPanels == "on" && (request.target != "cpu" || request.gemm == "library"))
+    return {Exit::userError,
+            "--weight-panels on: only generated products of the CPU read panels; leave it out, or "
+            "use --target cpu with --gemm generated"};
   std::optional<int64_t> rows = parseLossChunk(lossChunk);
   if (!rows)
     return {Exit::userError, "--loss-chunk " + lossChunk +

@@ -91,6 +91,7 @@ codegen::CompileFlags Compiler::flags() const {
           request.passes.precision,
           request.passes.float8Scaling,
           formatLossChunk(request.passes.lossChunk),
+          request.passes.weightPanels,
           model.info.documentSeparator,
           request.gemm,
           request.target,
