@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Times training steps of a model in PyTorch on the CPU, random tokens: a peer for `bench`.
+"""Times training steps of a model in PyTorch on a CPU or a GPU, random tokens: a peer for `bench`.
 
-A step is forward, backward, clipping by the global norm and AdamW. Run it through run_pytorch.sh,
-which sets the environment a CPU run needs; PyTorch is several times slower without.
-GPT-2 is gpt2.py (--impl transformers takes theirs, which needs slightly more CPU time); Llama is
-transformers' LlamaForCausalLM with SDPA attention. AdamW is the fused one, about four times faster
-than foreach on a CPU.
+A step is forward, backward, clipping by the global norm and AdamW. On a CPU run it through
+run_pytorch.sh, which sets the environment that it needs there; PyTorch is several times slower
+without. GPT-2 is gpt2.py and Llama is llama.py, which need nothing but PyTorch (check_models.py
+compares them with the goldens); --impl transformers takes theirs. Attention is SDPA, AdamW the
+fused one. On a GPU the products that autocast leaves in fp32 use TF32.
 """
 
 import argparse
@@ -21,6 +21,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+import llama
 from gpt2 import Gpt2
 
 GPT2_124M = {
@@ -75,15 +76,25 @@ def read_config(path):
 
 
 def choose_implementation(config, wanted):
-    """ "compact" is gpt2.py and knows only the published GPT-2."""
-    fits = config["model_type"] == "gpt2" and config["activation_function"] == "gelu_new"
+    """ "compact" is gpt2.py, which knows only the published GPT-2, or llama.py."""
+    if config["model_type"] == "gpt2":
+        fits = config["activation_function"] == "gelu_new"
+    else:
+        fits = config["model_type"] == "llama" and llama.fits(config)
     if wanted == "auto":
         return "compact" if fits else "transformers"
     if wanted == "compact" and not fits:
         raise SystemExit(
-            "--impl compact: this config is not a GPT-2 with gelu_new; use --impl auto"
+            "--impl compact: this config is no GPT-2 with gelu_new and no Llama with silu; "
+            "use --impl auto"
         )
     return wanted
+
+
+def build_model(config, implementation):
+    if implementation == "transformers":
+        return FromTransformers(config)
+    return (Gpt2 if config["model_type"] == "gpt2" else llama.Llama)(config)
 
 
 def adamw(model, kind, learning_rate=3e-4, weight_decay=0.1):
@@ -106,17 +117,17 @@ def time_steps(model, arguments, vocab):
     for step in range(arguments.warmup + arguments.steps):
         if step == arguments.warmup:
             mark = time.perf_counter(), time.process_time(), busy_seconds()
-        tokens = torch.randint(vocab, shape)
+        tokens = torch.randint(vocab, shape, device=arguments.device)
         inputs, targets = tokens[:, :-1].contiguous(), tokens[:, 1:].contiguous()
         start = time.perf_counter()
-        with torch.autocast("cpu", torch.bfloat16, enabled=arguments.precision == "bf16"):
+        with torch.autocast(arguments.device, torch.bfloat16, enabled=arguments.precision == "bf16"):
             loss = run(inputs, targets)
         loss.backward()
         if arguments.clip > 0:
             nn.utils.clip_grad_norm_(parameters, arguments.clip)
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
-        value = loss.item()
+        value = loss.item()  # on a GPU: waits for all that was launched before, the update too
         milliseconds.append((time.perf_counter() - start) * 1e3)
     elapsed = time.perf_counter() - mark[0]
     own, busy = time.process_time() - mark[1], busy_seconds() - mark[2]
@@ -135,6 +146,16 @@ def peak_rss_bytes():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
+def gpu_figures():
+    """The GPU's name, and the most memory that tensors took, and that PyTorch took for them."""
+    return {
+        "gpu": torch.cuda.get_device_name(),
+        "cuda": torch.version.cuda,
+        "peak_allocated_bytes": torch.cuda.max_memory_allocated(),
+        "peak_reserved_bytes": torch.cuda.max_memory_reserved(),
+    }
+
+
 def cpu_model():
     for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines():
         if line.startswith("model name"):
@@ -150,6 +171,7 @@ def parse_arguments():
     parser.add_argument("--steps", type=int, default=10, help="measured steps")
     parser.add_argument("--warmup", type=int, default=2, help="steps before those (default 2)")
     parser.add_argument("--mode", choices=("eager", "compile"), default="eager")
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     parser.add_argument("--impl", choices=("auto", "compact", "transformers"), default="auto")
     parser.add_argument(
@@ -168,11 +190,14 @@ def parse_arguments():
 
 def main():
     arguments = parse_arguments()
+    if arguments.device == "cuda" and not torch.cuda.is_available():
+        raise SystemExit(f"--device cuda: PyTorch {torch.__version__} finds no GPU")
     torch.set_num_threads(arguments.threads)
+    torch.set_float32_matmul_precision("high" if arguments.device == "cuda" else "highest")
     torch.manual_seed(42)
     config = read_config(arguments.config)
     arguments.impl = choose_implementation(config, arguments.impl)
-    model = (Gpt2 if arguments.impl == "compact" else FromTransformers)(config).train()
+    model = build_model(config, arguments.impl).to(arguments.device).train()
     before = peak_rss_bytes()
     milliseconds, loss, others = time_steps(model, arguments, config["vocab_size"])
     measured = milliseconds[arguments.warmup :]
@@ -187,7 +212,9 @@ def main():
         "parameters": sum(p.numel() for p in model.parameters()),
         **{key: getattr(arguments, key) for key in ("impl", "mode", "adamw", "clip")},
         **{key: getattr(arguments, key) for key in ("batch", "seq", "steps", "warmup", "threads")},
-        "precision": arguments.precision,
+        **{key: getattr(arguments, key) for key in ("precision", "device")},
+        "tf32": torch.get_float32_matmul_precision() != "highest",
+        **(gpu_figures() if arguments.device == "cuda" else {}),
         "median_step_ms": round(median, 2),
         "min_step_ms": round(min(measured), 2),
         "step_ms": [round(value, 1) for value in milliseconds],
@@ -201,7 +228,7 @@ def main():
     if arguments.json:
         print(json.dumps(result))
     else:
-        peak = result["peak_rss_bytes"] / 2**30
+        peak = result.get("peak_reserved_bytes", result["peak_rss_bytes"]) / 2**30
         print(
             f"PyTorch {result['torch']} {arguments.mode}: {median:.0f} ms a step, "
             f"{result['tokens_per_s']:.0f} tokens/s, peak {peak:.2f} GiB"

@@ -1,13 +1,10 @@
 """What the end-to-end tests share: compiling models, running executables, reading their files."""
 
-import array
 import hashlib
 import json
-import math
 import os
 import pathlib
 import shutil
-import struct
 import subprocess
 import sys
 import unittest
@@ -19,6 +16,9 @@ SHARED = BUILD / "e2e"
 WORK = SHARED / pathlib.Path(sys.argv[0]).stem  # of one test program: others run at the same time
 WORK.mkdir(parents=True, exist_ok=True)
 GOLDENS = SOURCE / "tests" / "goldens"
+sys.path.append(str(GOLDENS))
+
+from compare import compare_tensors, metrics, relative, safetensors
 
 
 def run(*arguments, expect=0, timeout=300, **keywords):
@@ -78,39 +78,10 @@ def model_with(name, source="tiny-gpt2", **changes):
     return folder
 
 
-def metrics(path):
-    with open(path) as lines:
-        return [json.loads(line) for line in lines]
-
-
-def safetensors(path):
-    """Name to array of f32."""
-    data = path.read_bytes()
-    (length,) = struct.unpack("<Q", data[:8])
-    tensors = {}
-    for name, entry in json.loads(data[8:8 + length]).items():
-        if name == "__metadata__":
-            continue
-        begin, end = entry["data_offsets"]
-        values = array.array("f")
-        values.frombytes(data[8 + length + begin:8 + length + end])
-        tensors[name.removeprefix("transformer.")] = values
-    return tensors
-
-
-def relative(actual, expected):
-    """Norm of the difference over the norm of what is expected; NaN stays NaN."""
-    difference = math.sqrt(sum((a - e) ** 2 for a, e in zip(actual, expected)))
-    return difference / (math.sqrt(sum(e * e for e in expected)) + 1e-30)
-
-
 class Case(unittest.TestCase):
     def assert_within(self, value, bound, what):
         # Written so that a NaN fails.
         self.assertTrue(value <= bound, f"{what}: {value} is not within {bound}")
 
     def assert_tensors(self, actual, expected, bound, what):
-        self.assertEqual(sorted(actual), sorted(expected), f"{what}: names differ")
-        for name, values in expected.items():
-            self.assertEqual(len(actual[name]), len(values), f"{what} {name}: sizes differ")
-            self.assert_within(relative(actual[name], values), bound, f"{what} {name}")
+        self.assertEqual(compare_tensors(actual, expected, lambda name: bound, what), [])

@@ -1,58 +1,40 @@
 """Whole models against PyTorch in f64 (tests/goldens): losses, gradients, ten AdamW steps."""
 
-import json
 import unittest
 
-from harness import GOLDENS, Case, compile_model, fresh, metrics, run, safetensors
+from harness import GOLDENS, Case, compile_model, fresh, metrics, run
 
-LOSS_BOUND = 1e-5
-GRADIENT_BOUND = 1e-4
-PARAMETER_BOUND = 1e-4
-
-
-def of_documents(golden):
-    """The flags of a golden whose rows hold documents."""
-    return ("--document-mask", "on") if "separator" in golden else ()
+from compare import (BOUNDS, compare_gradients, compare_parameters, compare_steps, compile_flags,
+                     read_golden, train_flags)
 
 
 class Goldens(Case):
     def check(self, name, *flags):
         folder = GOLDENS / name
-        golden = json.loads((folder / "golden.json").read_text())
-        executable = compile_model(folder, f"golden-{name}{''.join(flags)}", "--micro-batch",
-                                   golden["batch"], "--seq", golden["seq"], *of_documents(golden),
+        golden = read_golden(folder)
+        executable = compile_model(folder, f"golden-{name}{''.join(flags)}", *compile_flags(golden),
                                    *flags)
         self.train(executable, folder, golden, golden)
 
     def train(self, executable, folder, golden, expected, compare_tensors=True):
         log, weights, gradients = (fresh(f"golden.{kind}") for kind in
                                    ("jsonl", "weights.safetensors", "gradients.safetensors"))
-        command = [executable, "train", "--data", folder / "tokens.bin", "--data-order", "sequential",
-                   "--lr", golden["lr"], "--lr-decay", "constant", "--beta1", golden["betas"][0],
-                   "--beta2", golden["betas"][1], "--eps", golden["eps"], "--weight-decay",
-                   golden["weight_decay"], "--clip-grad", golden["clip"], "--init-weights",
-                   folder / "model.safetensors"]
+        command = [executable, "train", *train_flags(folder, golden)]
+        bounds = BOUNDS["fp32"]
         run(*command, "--steps", expected["steps"], "--metrics", log, "--save-weights", weights)
-        lines = metrics(log)
-        self.assertEqual(len(lines), expected["steps"])
-        for line, loss, norm in zip(lines, expected["losses"], expected["grad_norms"]):
-            self.assert_within(abs(line["loss"] - loss) / loss, LOSS_BOUND, f"loss {line['step']}")
-            self.assert_within(abs(line["grad_norm"] - norm) / norm, GRADIENT_BOUND, "grad_norm")
+        self.assertEqual(compare_steps(metrics(log), expected, bounds), [])
         if not compare_tensors:
             return
-        self.assert_tensors(safetensors(weights), safetensors(folder / "params_after.safetensors"),
-                            PARAMETER_BOUND, "parameter")
+        self.assertEqual(compare_parameters(weights, folder, bounds), [])
         run(*command, "--steps", 1, "--dump-grads", gradients)
-        self.assert_tensors(safetensors(gradients), safetensors(folder / "grads.safetensors"),
-                            GRADIENT_BOUND, "gradient")
+        self.assertEqual(compare_gradients(gradients, folder, bounds), [])
 
     def check_accumulation(self, name, *flags):
         folder = GOLDENS / name
-        golden = json.loads((folder / "golden.json").read_text())
+        golden = read_golden(folder)
         accumulated = golden["accum"]
-        executable = compile_model(folder, f"golden-{name}-accum", *flags, "--micro-batch", golden["batch"],
-                                   "--seq", golden["seq"], "--grad-accum",
-                                   accumulated["grad_accum"], *of_documents(golden))
+        executable = compile_model(folder, f"golden-{name}-accum", *flags, *compile_flags(golden),
+                                   "--grad-accum", accumulated["grad_accum"])
         self.train(executable, folder, golden, accumulated, compare_tensors=False)
 
     def test_gpt2(self):

@@ -1,16 +1,5 @@
 """Precision modes against PyTorch in f64, and what each mode promises: bits, skips, exact resumes.
-
-A mode's bounds are its unit of rounding u (of the inputs of products: 2^-11 for tf32 and fp16, 2^-8
-for bf16) times a factor: losses within u, gradients by norm within 8 u, each and all together. PyTorch's
-autocast gives 5.3 u (bf16) and 5.7 u (fp16) all together on tiny-llama3. The gradient of a key's bias
-is what is left after cancellation (a softmax does not see a shift of all its scores; autocast: 12 u),
-so its bound is 32 u.
-
-fp8 is bounded by what its roundings add up to, u = 2^-3 being E5M2's unit and half of it E4M3's. One
-rounding is off by 0.4 u in the mean square. In these models of two layers a gradient is rounded up to
-eight times on its way down and meets as many weights and activations: sqrt(8 (0.4 u)^2 + 16 (0.2 u)^2)
-= 1.4 u. Bounds are twice that, 3 u, for each tensor, 4 u for a key's bias, 2.5 u all together; and an
-eighth of u for losses, which see E4M3 alone, in sums that average it.
+The bounds, and why they are what they are, stand in tests/goldens/compare.py.
 """
 
 import json
@@ -18,30 +7,20 @@ import math
 import struct
 import unittest
 
-from harness import (GOLDENS, GRADC, SOURCE, WORK, Case, compile_model, fresh, metrics, model_with, relative, run,
-                     safetensors)
+from harness import GOLDENS, GRADC, SOURCE, WORK, Case, compile_model, fresh, metrics, model_with, run, safetensors
 
-UNITS = {"tf32": 2.0 ** -11, "fp16": 2.0 ** -11, "bf16": 2.0 ** -8, "fp8": 2.0 ** -3}
-# In units: a loss, a tensor's gradient, that of a key's bias, all gradients together.
-FACTORS = {"fp8": (1 / 8, 3, 4, 2.5)}
-OTHERS = (1, 8, 32, 8)
+from compare import BOUNDS, compare_gradients, compare_steps, compile_flags, read_golden, train_flags
 
 
 class Precision(Case):
     def compiled(self, name, mode, *flags):
-        golden = json.loads((GOLDENS / name / "golden.json").read_text())
+        golden = read_golden(GOLDENS / name)
         label = f"precision-{name}-{mode}{''.join(map(str, flags))}"
         precision = () if mode == "fp32" else ("--precision", mode)
-        return golden, compile_model(GOLDENS / name, label, "--micro-batch", golden["batch"], "--seq",
-                                     golden["seq"], *precision, *flags)
+        return golden, compile_model(GOLDENS / name, label, *compile_flags(golden), *precision, *flags)
 
     def command(self, executable, name, golden):
-        folder = GOLDENS / name
-        return [executable, "train", "--data", folder / "tokens.bin", "--data-order", "sequential",
-                "--lr", golden["lr"], "--lr-decay", "constant", "--beta1", golden["betas"][0],
-                "--beta2", golden["betas"][1], "--eps", golden["eps"], "--weight-decay",
-                golden["weight_decay"], "--clip-grad", golden["clip"], "--init-weights",
-                folder / "model.safetensors"]
+        return [executable, "train", *train_flags(GOLDENS / name, golden)]
 
     def gradients(self, executable, name, golden):
         path = fresh("precision.gradients")
@@ -50,23 +29,11 @@ class Precision(Case):
 
     def check(self, name, mode, *flags):
         golden, executable = self.compiled(name, mode, *flags)
-        loss_bound, bound, key_bias_bound, total_bound = (
-            UNITS[mode] * factor for factor in FACTORS.get(mode, OTHERS))
         log = fresh("precision.jsonl")
         run(*self.command(executable, name, golden), "--steps", golden["steps"], "--metrics", log)
-        lines = metrics(log)
-        for line, loss in zip(lines, golden["losses"], strict=True):
-            self.assertFalse(line["skipped"])
-            self.assert_within(abs(line["loss"] - loss) / loss, loss_bound, f"loss {line['step']}")
-        expected = safetensors(GOLDENS / name / "grads.safetensors")
-        actual = safetensors(self.gradients(executable, name, golden))
-        self.assertEqual(sorted(actual), sorted(expected))
-        for tensor, values in expected.items():
-            own_bound = key_bias_bound if tensor.endswith("k_proj.bias") else bound
-            self.assert_within(relative(actual[tensor], values), own_bound, tensor)
-        together = [sum((list(tensors[tensor]) for tensor in expected), [])
-                    for tensors in (actual, expected)]
-        self.assert_within(relative(*together), total_bound, "all gradients")
+        self.assertEqual(compare_steps(metrics(log), golden, BOUNDS[mode]), [])
+        self.assertEqual(compare_gradients(self.gradients(executable, name, golden), GOLDENS / name,
+                                           BOUNDS[mode]), [])
 
     def test_gpt2_tf32(self):
         self.check("tiny-gpt2", "tf32")

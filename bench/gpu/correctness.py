@@ -1,0 +1,97 @@
+"""Stages that say whether results are right: conformance, goldens, equal bits, compute-sanitizer."""
+
+import json
+import os
+import shutil
+
+import compare
+from stages import Absent, Problem, run, run_well
+
+SANITIZER_ERROR = 99  # the exit code that compute-sanitizer is told to use
+SANITIZER_TOOLS = ("memcheck", "racecheck", "synccheck")
+
+
+def conformance(folder, entry, limit):
+    """The suite of every device (tests/runtime/DeviceConformance.cpp)."""
+    report = folder.scratch / "conformance.json"
+    report.unlink(missing_ok=True)
+    done = run([folder.path / entry["program"], *entry["arguments"], f"--gtest_output=json:{report}"],
+               limit, folder.environment)
+    if not report.exists():
+        raise Problem(f"exit code {done.code} and no report: {done.last_words()}")
+    suites = json.loads(report.read_text())["testsuites"]
+    cases = [case for suite in suites for case in suite["testsuite"]]
+    ran = [case for case in cases if case["result"] == "COMPLETED"]
+    failed = [case["name"] for case in ran if case.get("failures")]
+    if failed or done.code != 0:
+        raise Problem(f"{len(failed)} of {len(ran)} failed: {', '.join(failed) or done.last_words()}")
+    if not ran:
+        raise Problem("no test ran")
+    return {"tests": len(ran)}
+
+
+def train(folder, entry, limit, *flags):
+    """Trains a golden's executable on the golden's data and weights."""
+    data = folder.golden(entry)
+    return run_well([folder.path / entry["executable"], "train",
+                     *compare.train_flags(data, compare.read_golden(data)), *flags], limit,
+                    folder.environment)
+
+
+def raise_all(problems):
+    if problems:
+        rest = f" (and {len(problems) - 3} more)" if len(problems) > 3 else ""
+        raise Problem("; ".join(problems[:3]) + rest)
+
+
+def golden(folder, entry, limit):
+    """Against PyTorch in f64, within the bounds of the precision."""
+    data, bounds = folder.golden(entry), compare.BOUNDS[entry["mode"]]
+    expected = compare.read_golden(data)
+    log, weights, gradients = (folder.fresh(f"golden.{kind}") for kind in ("jsonl", "weights", "gradients"))
+    train(folder, entry, limit, "--steps", expected["steps"], "--metrics", log, "--save-weights", weights)
+    problems = compare.compare_steps(compare.metrics(log), expected, bounds)
+    if bounds.parameter is not None:
+        problems += compare.compare_parameters(weights, data, bounds)
+    train(folder, entry, limit, "--steps", 1, "--dump-grads", gradients)
+    raise_all(problems + compare.compare_gradients(gradients, data, bounds))
+    worst = max(compare.distance(line["loss"], loss)
+                for line, loss in zip(compare.metrics(log), expected["losses"]))
+    return {"steps": expected["steps"], "worst_loss_error": worst}
+
+
+def equal_bits(folder, entries, limit):
+    """Every golden twice: losses, gradient norms and weights to the bit."""
+    problems = []
+    for entry in entries:
+        runs = []
+        for _ in range(2):
+            log, weights = folder.fresh("bits.jsonl"), folder.fresh("bits.weights")
+            train(folder, entry, limit, "--steps", 3, "--metrics", log, "--save-weights", weights)
+            steps = [(line["loss"], line["grad_norm"]) for line in compare.metrics(log)]
+            runs.append((steps, weights.read_bytes()))
+        if runs[0] != runs[1]:
+            problems.append(f"{entry['name']} in {entry['mode']} differs from run to run")
+    raise_all(problems)
+    return {"executables": len(entries)}
+
+
+def find_sanitizer():
+    places = [os.environ.get("PATH", ""), os.path.join(os.environ.get("CUDA_HOME", "/usr/local/cuda"), "bin")]
+    found = shutil.which("compute-sanitizer", path=os.pathsep.join(places))
+    if not found:
+        raise Absent("compute-sanitizer is not there: it comes with the CUDA toolkit")
+    return found
+
+
+def sanitizer(folder, tool, entry, limit):
+    """One training step of a golden under a tool of compute-sanitizer."""
+    data = folder.golden(entry)
+    done = run([find_sanitizer(), "--tool", tool, "--error-exitcode", SANITIZER_ERROR,
+                folder.path / entry["executable"], "train",
+                *compare.train_flags(data, compare.read_golden(data)), "--steps", 1], limit, folder.environment)
+    if done.code != 0:
+        said = [line.strip("= ") for line in (done.output + done.errors).splitlines() if line.startswith("=====")]
+        first = next((line for line in said if line and not line.startswith("COMPUTE-SANITIZER")), None)
+        raise Problem(f"exit code {done.code}: {first or done.last_words()}")
+    return {}
