@@ -50,11 +50,11 @@ def golden(folder, entry, limit):
     expected = compare.read_golden(data)
     log, weights, gradients = (folder.fresh(f"golden.{kind}") for kind in ("jsonl", "weights", "gradients"))
     train(folder, entry, limit, "--steps", expected["steps"], "--metrics", log, "--save-weights", weights)
-    problems = compare.compare_steps(compare.metrics(log), expected, bounds)
+    raise_all(compare.compare_steps(compare.metrics(log), expected, bounds))
     if bounds.parameter is not None:
-        problems += compare.compare_parameters(weights, data, bounds)
+        raise_all(compare.compare_parameters(weights, data, bounds))
     train(folder, entry, limit, "--steps", 1, "--dump-grads", gradients)
-    raise_all(problems + compare.compare_gradients(gradients, data, bounds))
+    raise_all(compare.compare_gradients(gradients, data, bounds))
     worst = max(compare.distance(line["loss"], loss)
                 for line, loss in zip(compare.metrics(log), expected["losses"]))
     return {"steps": expected["steps"], "worst_loss_error": worst}

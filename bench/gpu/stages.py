@@ -64,7 +64,7 @@ def run(arguments, limit, environment=None):
         try:
             code = process.wait(max(0, limit.left()))
         except subprocess.TimeoutExpired:
-            raise Problem(f"{name} {' '.join(arguments[1:2])} was not done within {limit.seconds:.0f} s")
+            raise Problem(f"{' '.join([name, *arguments[1:2]])} was not done within {limit.seconds:.0f} s")
         finally:
             end_all(process)
         for file in (output, errors):
