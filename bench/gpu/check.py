@@ -38,7 +38,10 @@ class Folder:
     def for_executables(self):
         """The libraries that were copied are for executables alone: PyTorch brings its own."""
         paths = [str(self.path / "lib"), os.environ.get("LD_LIBRARY_PATH", "")]
-        return os.environ | {"LD_LIBRARY_PATH": ":".join(filter(None, paths))}
+        environment = os.environ | {"LD_LIBRARY_PATH": ":".join(filter(None, paths))}
+        if library := machine.find_cublaslt():
+            environment.setdefault("GRADC_CUBLASLT_PATH", library)
+        return environment
 
     def golden(self, entry):
         return self.path / "goldens" / entry["name"]
@@ -57,7 +60,7 @@ def describe_machine(folder, limit):
     if have < need:
         raise Problem(f"the executables need glibc {folder.contents['libc']} and this machine has "
                       f"{figures['libc']}: build them on a machine as old as this one")
-    return figures
+    return figures | {"cublaslt": folder.environment.get("GRADC_CUBLASLT_PATH")}
 
 
 def run_stages(folder, check):

@@ -4,6 +4,7 @@ import os
 import pathlib
 import platform
 import shutil
+import sys
 import threading
 
 from stages import Absent, Limit, Problem, run, run_well
@@ -22,6 +23,18 @@ def query_gpu(fields, limit):
     if len(values) != len(fields):
         raise Problem(f"nvidia-smi: expected {len(fields)} values, got: {done.output.strip()[:200]}")
     return dict(zip(fields, values))
+
+
+def find_cublaslt():
+    """PyTorch's own, so that both multiply by the same library, else a toolkit's; where the loader
+    looks by itself it may be another one. None: in neither."""
+    folders = []
+    for path in map(pathlib.Path, sys.path):
+        folders += [*path.glob("nvidia/*/lib"), path / "torch" / "lib"]
+    folders.append(pathlib.Path(os.environ.get("CUDA_HOME", "/usr/local/cuda")) / "lib64")
+    found = [folder / name for folder in folders for name in ("libcublasLt.so.13", "libcublasLt.so.12")
+             if (folder / name).exists()]
+    return str(found[0]) if found else None
 
 
 def describe_torch(python, limit):

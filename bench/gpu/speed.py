@@ -1,7 +1,9 @@
 """Stages that measure: whole steps of gradc and of PyTorch, each kernel, and what the machine can do."""
 
 import json
+import os
 import re
+import shutil
 
 from machine import MemoryProbe
 from stages import Absent, Problem, run, run_well
@@ -77,8 +79,10 @@ def peer_models(folder, limit):
 
 
 def peer(folder, entry, limit):
-    """PyTorch on the same model, batch and precision: torch.compile, autocast, fused attention and AdamW."""
-    mode = ("--mode", "compile", "--device", "cuda", "--warmup", 4)
+    """PyTorch on the same model, batch and precision: torch.compile where there is the C compiler that it
+    wants, autocast, fused attention and AdamW."""
+    compiler = any(map(shutil.which, (os.environ.get("CC", "cc"), "gcc", "clang")))
+    mode = ("--mode", "compile" if compiler else "eager", "--device", "cuda", "--warmup", 4)
     if folder.emulated:
         mode = ("--mode", "eager", "--device", "cpu", "--warmup", 1)
     with MemoryProbe() as probe:

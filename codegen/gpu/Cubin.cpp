@@ -15,13 +15,11 @@ namespace gradc::codegen::gpu {
 std::string findPtxas() {
   if (auto found = llvm::sys::findProgramByName("ptxas"))
     return *found;
-  std::string folders[] = {"", "/usr/local/cuda/bin"};
-  if (const char *home = std::getenv("CUDA_HOME"))
-    folders[0] = std::string(home) + "/bin";
-  for (const std::string &folder : folders)
-    if (!folder.empty())
-      if (auto found = llvm::sys::findProgramByName("ptxas", {folder}))
-        return *found;
+  // Where CUDA_HOME is set it decides: one toolkit of several, or none.
+  const char *home = std::getenv("CUDA_HOME");
+  std::string folder = std::string(home ? home : "/usr/local/cuda") + "/bin";
+  if (auto found = llvm::sys::findProgramByName("ptxas", {folder}))
+    return *found;
   return "";
 }
 

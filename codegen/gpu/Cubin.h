@@ -25,8 +25,8 @@ struct Cubin {
   std::vector<KernelResources> kernels;
 };
 
-/// Path of ptxas: the first of $PATH, $CUDA_HOME/bin and /usr/local/cuda/bin; empty where there is
-/// none.
+/// Path of ptxas: on $PATH, else in $CUDA_HOME/bin, or in /usr/local/cuda/bin where CUDA_HOME is
+/// not set; empty where there is none.
 std::string findPtxas();
 
 /// Runs the assembler `ptxas`. An error has the first line that it complained with.

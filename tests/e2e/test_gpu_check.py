@@ -14,7 +14,7 @@ import sys
 import time
 import unittest
 
-from harness import GOLDENS, GRADC, SOURCE, WORK, Case, fresh, run
+from harness import BUILD, GOLDENS, GRADC, SOURCE, WORK, Case, fresh, run
 
 GPU = SOURCE / "bench" / "gpu"
 sys.path.append(str(GPU))
@@ -40,13 +40,35 @@ def script(path, text):
     return path
 
 
-def check(folder, *flags, expect, path=None):
-    """Runs a folder's own copy of the check; its result and what it printed. Without PyTorch: stages
-    that want it take long to start it."""
+def check(folder, *flags, expect, path=None, **variables):
+    """Runs a folder's own copy of the check, with `path` before the PATH; its result and what it printed.
+    Without PyTorch: stages that want it take long to start it."""
     python = script(WORK / "python", f'case "$*" in *"import torch"*) exit 1;; esac\nexec {sys.executable} "$@"\n')
-    environment = os.environ | {"PYTHON": str(python), "PATH": f"{path or WORK / 'nothing'}:{os.environ['PATH']}"}
+    environment = os.environ | {"PYTHON": str(python), "PATH": f"{path or WORK / 'nothing'}:{os.environ['PATH']}",
+                                **{name: str(value) for name, value in variables.items()}}
     done = run(folder / "check", *flags, expect=expect, env=environment)
     return json.loads((folder / "results" / "check.json").read_text()), done.stdout
+
+
+def gpu_tools(name):
+    """A folder with an nvidia-smi."""
+    tools = fresh(name)
+    script(tools / "nvidia-smi", 'for field in "$@"; do case $field in --query-gpu=memory.used) echo 100; exit;;'
+           " esac; done\necho GPU, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10\n")
+    return tools
+
+
+def ends(process):
+    """Whether it is gone, or dead and not waited for, within ten seconds."""
+    for _ in range(100):
+        try:
+            state = pathlib.Path(f"/proc/{process}/stat").read_text()
+        except (FileNotFoundError, ProcessLookupError):
+            return True
+        if state.rsplit(")", 1)[1].split()[0] == "Z":
+            return True
+        time.sleep(0.1)
+    return False
 
 
 def statuses(result):
@@ -69,8 +91,7 @@ class Stages(Case):
         self.assertIsNone(checked.stage("hangs", 1, lambda limit: run_well([hang], limit)))
         self.assertLess(time.monotonic() - begin, 30)
         self.assertIn("hang was not done within 1 s", checked.results[0]["detail"])
-        state = pathlib.Path(f"/proc/{int(pid.read_text())}/stat")
-        self.assertTrue(not state.exists() or " Z " in state.read_text(), "the child lives on")
+        self.assertTrue(ends(int(pid.read_text())), "the child lives on")
         self.assertEqual(checked.stage("next", 5, lambda limit: {"ran": True}), {"ran": True})
         self.assertFalse(checked.passed())
 
@@ -216,6 +237,36 @@ class Emulated(Case):
         self.assertIn("4 failed", printed)
 
 
+class StandIns(Case):
+    """Executables for a real GPU, on the stand-ins of its driver and of cuBLASLt."""
+
+    def test_all_but_the_gpu_is_real(self):
+        folder, kernels = fresh("gpu-check-stand-ins"), fresh("gpu-check-kernels")
+        run(GPU / "build", folder, "--tiny", "--goldens", "tiny-gpt2:bf16")
+        flags = ("--micro-batch", 2, "--seq", 24, "--precision", "bf16", "--target", "cuda:sm_90")
+        run(GRADC, "compile", GOLDENS / "tiny-gpt2", "-o", f"{kernels}.o", *flags, "--emulate", "--compile-to", "codegen")
+        driver = BUILD / "tests" / "libfake_cuda.so"
+        run(os.environ.get("GRADC_LINKER", "clang++-22"), "-shared", f"{kernels}.o", driver, "-o", kernels)
+        program = folder / "bin" / "conformance"
+        program.rename(folder / "bin" / "suite")
+        script(program, f'GRADC_FAKE_KERNELS={BUILD / "tests" / "libfake_add_kernel.so"} exec {folder / "bin" / "suite"} '
+               '"$@"\n')
+        tools = gpu_tools("gpu-check-stand-in-tools")
+        script(tools / "compute-sanitizer", 'shift 4\nexec "$@"\n')
+        result, printed = check(folder, expect=0, path=tools, GRADC_LIBCUDA=driver, GRADC_FAKE_KERNELS=kernels,
+                                GRADC_CUBLASLT_PATH=BUILD / "tests" / "libfake_cublaslt.so")
+        wants_torch = ("peer models", "peer tiny-gpt2", "rates")
+        names = ("machine", "GPU", "conformance", "golden tiny-gpt2 bf16", "equal bits", "bench tiny-gpt2", *wants_torch,
+                 "kernels tiny-gpt2", "GPU after the bench",
+                 *(f"{tool} tiny-gpt2 bf16" for tool in correctness.SANITIZER_TOOLS))
+        self.assertEqual(statuses(result), {name: NOT_RUN if name in wants_torch else PASSED for name in names})
+        self.assertEqual(sorted(path.name for path in (folder / "lib").iterdir()), [])
+        figures = {stage["stage"]: stage["figures"] for stage in result["stages"]}
+        self.assertEqual(figures["bench tiny-gpt2"]["device"], "Fake GPU")
+        self.assertEqual(figures["GPU"]["name"], "GPU")
+        self.assertIn("| tiny-gpt2 | tokens/s, times torch.compile's | - | 1.10 | not measured |", printed)
+
+
 class Scripts(Case):
     """A folder for a real GPU, whose executables are scripts."""
 
@@ -231,9 +282,7 @@ class Scripts(Case):
                          "conformance": {"program": "bin/conformance", "arguments": []}, "goldens": [entry],
                          "refused": [], "bench": [model]}
         self.write_contents()
-        self.tools = fresh("gpu-check-tools")
-        script(self.tools / "nvidia-smi", 'for field in "$@"; do case $field in --query-gpu=memory.used) echo 100; exit;;'
-               " esac; done\necho GPU, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10\n")
+        self.tools = gpu_tools("gpu-check-tools")
         for name in ("conformance", "golden", "bench"):
             script(self.folder / "bin" / name, "echo 'error: libcuda.so.1 is not there' >&2\nexit 2\n")
 
@@ -307,16 +356,19 @@ class Reports(Case):
         entry = {"name": "m", "batch": 4, "seq": 256, "precision": "bf16", "flops_per_step": 2e12}
         stages = [
             {"stage": "bench m", "figures": {"step_ms": 10.0, "planned_peak_bytes": 2**30, "gpu_memory_bytes": 2**31}},
-            {"stage": "peer m", "figures": {"median_step_ms": 20.0, "peak_rss_bytes": 1, "peak_reserved_bytes": 2**32,
+            {"stage": "peer m", "figures": {"mode": "compile", "median_step_ms": 20.0, "peak_rss_bytes": 1, "peak_reserved_bytes": 2**32,
                                             "gpu_memory_bytes": None}},
             {"stage": "rates", "figures": {"bf16_flops_per_s": 8e14, "copy_bytes_per_s": 4e12, "products": []}},
         ]
-        model = report.summary({"bench": [entry], "stages": stages})["m"]
+        result = {"bench": [entry], "stages": stages}
+        model = report.summary(result)["m"]
         self.assertEqual(model["tokens_of_peer"], 2)
         self.assertEqual((model["gradc"]["mfu"], model["peer"]["mfu"]), (0.25, 0.125))
         self.assertEqual(model["gradc"]["tokens_per_s"], 102400)
         self.assertEqual((model["gradc"]["peak_bytes"], model["peer"]["peak_bytes"]), (2**30, 2**32))
         self.assertIsNone(model["products_of_library_alone"])
+        stages[1]["figures"]["mode"] = "eager"  # no comparison with what was not compiled
+        self.assertIsNone(report.summary(result)["m"]["tokens_of_peer"])
 
 
 if __name__ == "__main__":

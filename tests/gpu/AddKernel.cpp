@@ -22,5 +22,12 @@ const GradcProgram program{"add", launchAdd};
 
 } // namespace
 
-const GradcExecutable gradc_executable{GRADC_ABI_VERSION, "",      0,      nullptr, 0, 1,
-                                                  &program,          nullptr, nullptr};
+const GradcExecutable gradc_executable{.abiVersion = GRADC_ABI_VERSION,
+                                       .metadata = "",
+                                       .metadataBytes = 0,
+                                       .constants = nullptr,
+                                       .constantBytes = 0,
+                                       .programCount = 1,
+                                       .programs = &program,
+                                       .device = nullptr,
+                                       .images = nullptr};
