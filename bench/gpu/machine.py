@@ -14,10 +14,11 @@ FIELDS = ("name", "driver_version", "memory.total", "clocks.sm", "clocks.max.sm"
 
 
 def query_gpu(fields, limit):
-    """The first GPU's values by field, as nvidia-smi writes them."""
+    """The values by field of the GPU that programs use, the first one, as nvidia-smi writes them."""
     if not shutil.which("nvidia-smi"):
         raise Absent("nvidia-smi is not there")
-    done = run_well(["nvidia-smi", "-i", "0", f"--query-gpu={','.join(fields)}",
+    first = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")[0] or "0"
+    done = run_well(["nvidia-smi", "-i", first, f"--query-gpu={','.join(fields)}",
                      "--format=csv,noheader,nounits"], limit)
     values = [value.strip() for value in done.output.strip().split(",")]
     if len(values) != len(fields):
@@ -59,7 +60,7 @@ class MemoryProbe:
     """The most memory of the GPU in use while a with-block runs, less what was in use before it:
     `bytes`, None where nvidia-smi cannot tell. The same measure for every program."""
 
-    INTERVAL = 0.2  # seconds
+    INTERVAL = 0.5  # seconds; asking costs the driver some milliseconds
 
     def __init__(self):
         self.bytes = None

@@ -18,7 +18,7 @@ WORK.mkdir(parents=True, exist_ok=True)
 GOLDENS = SOURCE / "tests" / "goldens"
 sys.path.append(str(GOLDENS))
 
-from compare import compare_tensors, metrics, relative, safetensors
+from compare import compare_tensors, metrics, safetensors
 
 
 def run(*arguments, expect=0, timeout=300, **keywords):

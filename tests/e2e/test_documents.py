@@ -109,7 +109,7 @@ class Documents(Case):
                     self.assertEqual(other, results[0])
 
     def test_narrow_types_agree_with_float64(self):
-        """The bounds of test_precision.py, in units: for a loss and for each gradient."""
+        """The bounds of tests/goldens/compare.py, in units: for a loss and for each gradient."""
         model = "tiny-mistral-documents"
         golden = json.loads((GOLDENS / model / "golden.json").read_text())
         expected = safetensors(GOLDENS / model / "grads.safetensors")

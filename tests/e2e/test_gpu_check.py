@@ -6,6 +6,7 @@ import importlib.machinery
 import importlib.util
 import io
 import json
+import math
 import os
 import pathlib
 import shutil
@@ -19,6 +20,7 @@ from harness import BUILD, GOLDENS, GRADC, SOURCE, WORK, Case, fresh, run
 GPU = SOURCE / "bench" / "gpu"
 sys.path.append(str(GPU))
 
+import compare
 import correctness
 import report
 import speed
@@ -153,6 +155,22 @@ class Reading(Case):
             self.assertEqual({p["type"] for p in products}, {"bf16"})
             layouts = {(p["a_transposed"], p["b_transposed"]) for p in products}
             self.assertEqual(layouts, {(False, False), (False, True), (True, False)})
+
+    def test_comparisons_fail_on_what_is_no_number(self):
+        bounds, expected = compare.BOUNDS["fp32"], {"steps": 1, "losses": [2.0], "grad_norms": [1.0]}
+        line = {"step": 1, "loss": 2.0, "grad_norm": 1.0, "skipped": False}
+        self.assertEqual(compare.compare_steps([line], expected, bounds), [])
+        for change in ({"loss": None}, {"loss": math.nan}, {"loss": 2.0001}, {"grad_norm": None}, {"grad_norm": 1.001},
+                       {"skipped": True}):
+            self.assertEqual(len(compare.compare_steps([line | change], expected, bounds)), 1, change)
+        self.assertEqual(compare.compare_steps([], expected, bounds), ["0 steps, expected 1"])
+
+        def problems(actual):
+            return compare.compare_tensors(actual, {"w": [3.0, 4.0]}, lambda name: 1e-3, "tensor")
+
+        self.assertEqual(problems({"w": [3.0, 4.004]}), [])
+        for actual in ({"w": [3.0, 4.01]}, {"w": [3.0, math.nan]}, {"w": [3.0]}, {"v": [3.0, 4.0]}, {}):
+            self.assertEqual(len(problems(actual)), 1, actual)
 
     def event(self, name, category, milliseconds, flops, moved):
         microseconds = milliseconds * 1e3

@@ -15,7 +15,7 @@ import sys
 # Only these read the toolkit's headers, where there are some, to compare declarations with them.
 COMPARE_HEADERS = re.compile(r"(CublasLtHeadersTest|DriverHeadersTest)\.cpp\.o$")
 HEADER = re.compile(r"^ +(\S*/(?:cuda|cuda_runtime\w*|cublas\w*|driver_types|nvToolsExt\w*|nvrtc)\.h)$")
-LIBRARY = re.compile(r"\b(?:lib|-l)(?:cuda|cudart|cublas|cublasLt|nvrtc|nvptxcompiler\w*|nvToolsExt)(?:\.so|\.a|\b)[\w.]*")
+LIBRARY = re.compile(r"(?<!\w)(?:lib|-l)(?:cuda|cudart\w*|cublas|cublasLt\w*|nvrtc\w*|nvptxcompiler\w*|nvToolsExt)\b[\w.]*")
 GPU_TESTS = "GpuPtx.*"
 SKIPPED = "no ptxas on this machine"
 
