@@ -74,7 +74,6 @@ def run_stages(folder, check):
     for entry in goldens:
         check.stage(f"golden {entry['name']} {entry['mode']}", 20,
                     lambda limit, entry=entry: correctness.golden(folder, entry, limit))
-    check.stage("equal bits", 40, lambda limit: correctness.equal_bits(folder, goldens, limit))
     for entry in models:
         check.stage(f"bench {entry['name']}", 40, lambda limit, entry=entry: speed.bench(folder, entry, limit))
     check.stage("peer models", 20, lambda limit: speed.peer_models(folder, limit))
@@ -83,12 +82,15 @@ def run_stages(folder, check):
     for entry in models:
         check.stage(f"kernels {entry['name']}", 30, lambda limit, entry=entry: speed.kernels(folder, entry, limit))
     check.stage("rates", 40, lambda limit: speed.rates(folder, models, limit))
+    smallest = models[0]
+    check.stage(f"equal bits {smallest['name']}", 40, lambda limit: correctness.equal_bits(folder, smallest, limit))
     if not folder.emulated:
         check.stage("GPU after the bench", 10, lambda limit: machine.query_gpu(machine.FIELDS, limit))
-        for tool in correctness.SANITIZER_TOOLS:
-            for entry in filter(lambda entry: entry["sanitize"], goldens):
-                check.stage(f"{tool} {entry['name']} {entry['mode']}", 30,
-                            lambda limit, tool=tool, entry=entry: correctness.sanitizer(folder, tool, entry, limit))
+        for tool in ("memcheck", "racecheck", "synccheck"):
+            for entry in goldens:
+                if tool in entry["sanitizer"]:
+                    check.stage(f"{tool} {entry['name']} {entry['mode']}", 30,
+                                lambda limit, tool=tool, entry=entry: correctness.sanitizer(folder, tool, entry, limit))
 
 
 def write_results(folder, check, begun):

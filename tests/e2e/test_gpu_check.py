@@ -21,7 +21,6 @@ GPU = SOURCE / "bench" / "gpu"
 sys.path.append(str(GPU))
 
 import compare
-import correctness
 import report
 import speed
 from stages import FAILED, NOT_RUN, PASSED, Absent, Check, Limit, Problem, run_well
@@ -213,8 +212,8 @@ class Emulated(Case):
         wants_torch = ("peer models", "peer tiny-gpt2", "rates")
         self.assertEqual(statuses(result), {
             name: NOT_RUN if name in wants_torch else PASSED
-            for name in ("machine", "conformance", "golden tiny-gpt2 fp32", "equal bits", "bench tiny-gpt2",
-                         "kernels tiny-gpt2", *wants_torch)})
+            for name in ("machine", "conformance", "golden tiny-gpt2 fp32", "bench tiny-gpt2", "kernels tiny-gpt2",
+                         "equal bits tiny-gpt2", *wants_torch)})
         self.assertTrue(result["passed"])
         self.assertIn("no PyTorch", detail(result, "rates"))
         self.assertEqual([entry["name"] for entry in result["contents"]["refused"]], ["tiny-qwen2"])
@@ -237,8 +236,11 @@ class Emulated(Case):
         folder = fresh("gpu-check-broken")
         shutil.copytree(self.folder, folder)
         shutil.rmtree(folder / "results", ignore_errors=True)
+        contents = json.loads((folder / "contents.json").read_text())
+        contents["bench"].append(contents["bench"][0] | {"name": "cut", "executable": "bin/cut"})
+        (folder / "contents.json").write_text(json.dumps(contents))
         whole = (folder / "bin" / "bench-tiny-gpt2").read_bytes()
-        (folder / "bin" / "bench-tiny-gpt2").write_bytes(whole[:len(whole) // 3])
+        script(folder / "bin" / "cut", "").write_bytes(whole[:len(whole) // 3])
         (folder / "bin" / "conformance").unlink()
         golden = folder / "goldens" / "tiny-gpt2" / "golden.json"
         values = json.loads(golden.read_text())
@@ -246,9 +248,9 @@ class Emulated(Case):
         golden.write_text(json.dumps(values))
         result, printed = check(folder, expect=1)
         found = statuses(result)
-        for name in ("conformance", "golden tiny-gpt2 fp32", "bench tiny-gpt2", "kernels tiny-gpt2"):
+        for name in ("conformance", "golden tiny-gpt2 fp32", "bench cut", "kernels cut"):
             self.assertEqual(found[name], FAILED, name)
-        for name in ("machine", "equal bits"):
+        for name in ("machine", "bench tiny-gpt2", "kernels tiny-gpt2", "equal bits tiny-gpt2"):
             self.assertEqual(found[name], PASSED, name)
         self.assertIn("loss 4: 0.000999 is not within 1e-05", detail(result, "golden tiny-gpt2 fp32"))
         self.assertIn("conformance cannot be started", detail(result, "conformance"))
@@ -274,9 +276,9 @@ class StandIns(Case):
         result, printed = check(folder, expect=0, path=tools, GRADC_LIBCUDA=driver, GRADC_FAKE_KERNELS=kernels,
                                 GRADC_CUBLASLT_PATH=BUILD / "tests" / "libfake_cublaslt.so")
         wants_torch = ("peer models", "peer tiny-gpt2", "rates")
-        names = ("machine", "GPU", "conformance", "golden tiny-gpt2 bf16", "equal bits", "bench tiny-gpt2", *wants_torch,
-                 "kernels tiny-gpt2", "GPU after the bench",
-                 *(f"{tool} tiny-gpt2 bf16" for tool in correctness.SANITIZER_TOOLS))
+        names = ("machine", "GPU", "conformance", "golden tiny-gpt2 bf16", "bench tiny-gpt2", *wants_torch,
+                 "kernels tiny-gpt2", "equal bits tiny-gpt2", "GPU after the bench",
+                 *(f"{tool} tiny-gpt2 bf16" for tool in ("memcheck", "racecheck", "synccheck")))
         self.assertEqual(statuses(result), {name: NOT_RUN if name in wants_torch else PASSED for name in names})
         self.assertEqual(sorted(path.name for path in (folder / "lib").iterdir()), [])
         figures = {stage["stage"]: stage["figures"] for stage in result["stages"]}
@@ -293,7 +295,7 @@ class Scripts(Case):
         build = load_build()
         builder = build.Builder(build.argparse.Namespace(out=self.folder, emulated=False, target="cuda:sm_90"))
         builder.copy()
-        entry = {"name": "tiny-gpt2", "mode": "fp32", "executable": "bin/golden", "sanitize": True}
+        entry = {"name": "tiny-gpt2", "mode": "fp32", "executable": "bin/golden", "sanitizer": ["memcheck", "racecheck", "synccheck"]}
         model = {"name": "model", "executable": "bin/bench", "config": "models/model.json", "precision": "bf16",
                  "batch": 2, "seq": 24, "steps": 1, "flops_per_step": 1e9, "products": []}
         self.contents = {"version": "0", "commit": "0", "target": "cuda:sm_90", "emulated": False, "libc": "2.2.5",
@@ -312,7 +314,7 @@ class Scripts(Case):
         result, printed = check(self.folder, expect=1, path=self.tools)
         found = statuses(result)
         self.assertEqual(found["machine"], PASSED)
-        for name in ("GPU", "conformance", "golden tiny-gpt2 fp32", "equal bits", "bench model", "kernels model"):
+        for name in ("GPU", "conformance", "golden tiny-gpt2 fp32", "bench model", "kernels model", "equal bits model"):
             self.assertEqual(found[name], FAILED, name)
         self.assertEqual(detail(result, "GPU"), "nvidia-smi: exit code 9: NVIDIA-SMI has failed")
         for name in ("conformance", "golden tiny-gpt2 fp32", "bench model"):
@@ -343,13 +345,34 @@ class Scripts(Case):
         self.assertIn("the executables need glibc 9.1", detail(result, "machine"))
 
     def test_bits_that_differ(self):
-        """A golden's executable whose loss is another every time."""
-        script(self.folder / "bin" / "golden",
-               'while [ $# -gt 0 ]; do case $1 in --metrics) echo "{\\"step\\": 1, \\"loss\\": $RANDOM.$RANDOM, '
-               '\\"grad_norm\\": 1, \\"skipped\\": false}" >"$2";; --save-weights) echo w >"$2";; esac; shift; done\n')
+        """Of one executable losses are others every time, of another the weights alone."""
+        writes = ('while [ $# -gt 0 ]; do case $1 in --metrics) for step in {1..%d}; do echo "{\\"step\\": $step, '
+                  '\\"loss\\": %s, \\"grad_norm\\": 1, \\"skipped\\": false}"; done >"$2";; '
+                  '--save-weights) echo $RANDOM$RANDOM >"$2";; esac; shift; done\n')
+        script(self.folder / "bin" / "bench", writes % (3, "1.$RANDOM$RANDOM"))
+        script(self.folder / "bin" / "golden", writes % (1, "$RANDOM"))
         result, _ = check(self.folder, expect=1, path=self.tools)
-        self.assertEqual(detail(result, "equal bits"), "tiny-gpt2 in fp32 differs from run to run")
-        self.assertIn("1 steps, expected 10", detail(result, "golden tiny-gpt2 fp32"))
+        self.assertEqual(detail(result, "equal bits model"), "losses differ from run to run")
+        self.assertEqual(detail(result, "golden tiny-gpt2 fp32"), "1 steps, expected 10")
+        script(self.folder / "bin" / "bench", writes % (2, "1"))
+        result, _ = check(self.folder, expect=1, path=self.tools)
+        self.assertIn("expected three steps", detail(result, "equal bits model"))
+
+    def test_weights_that_differ(self):
+        """A golden's results, but for the bits of the weights after the second run."""
+        data = GOLDENS / "tiny-gpt2"
+        golden = json.loads((data / "golden.json").read_text())
+        log = fresh("right.jsonl")
+        log.write_text("".join(json.dumps({"step": step, "loss": loss, "grad_norm": norm, "skipped": False}) + "\n"
+                               for step, (loss, norm) in enumerate(zip(golden["losses"], golden["grad_norms"]), 1)))
+        right = data / "params_after.safetensors"
+        script(self.folder / "bin" / "golden",
+               'while [ $# -gt 0 ]; do case $1 in\n'
+               f'--metrics) cp {log} "$2";; --dump-grads) cp {data / "grads.safetensors"} "$2";;\n'
+               f'--save-weights) cp {right} "$2"; case $2 in *1.safetensors) echo >>"$2";; esac;;\n'
+               'esac; shift; done\n')
+        result, _ = check(self.folder, expect=1, path=self.tools)
+        self.assertEqual(detail(result, "golden tiny-gpt2 fp32"), "weights differ from run to run")
 
     def test_compute_sanitizer(self):
         script(self.folder / "bin" / "golden", "exit 0\n")
@@ -359,7 +382,7 @@ class Scripts(Case):
                ' exit "$4";; esac\nshift 4\nexec "$@"\n')
         result, _ = check(self.folder, expect=1, path=self.tools)
         found = statuses(result)
-        self.assertEqual([found[f"{tool} tiny-gpt2 fp32"] for tool in correctness.SANITIZER_TOOLS],
+        self.assertEqual([found[f"{tool} tiny-gpt2 fp32"] for tool in ("memcheck", "racecheck", "synccheck")],
                          [PASSED, FAILED, PASSED])
         self.assertEqual(detail(result, "racecheck tiny-gpt2 fp32"), "exit code 99: Error: Race reported in add")
 
