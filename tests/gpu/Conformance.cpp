@@ -7,8 +7,9 @@
 namespace gradc::rt {
 namespace {
 
-/// One thread a block, whose number is the task.
-constexpr char addPtx[] = R"(.version 7.0
+constexpr char addPtx[] =
+    R"(// out[task] = in[task] + addend[0]: one thread a block, whose number is the task
+.version 7.0
 .target sm_80
 .address_size 64
 .visible .entry add(
