@@ -50,9 +50,8 @@ TEST(EmulatorPointer, SharedOrGlobalByTheAddress) {
   expectOk(runGeneric("select i1 %odd, ptr %shared, ptr %global", out));
   for (int32_t i = 0; i < 64; ++i)
     EXPECT_EQ(out[i], i % 2 ? i ^ 63 : 1000 + i);
-  expectReport(
-      runGeneric("select i1 %odd, ptr %shared, ptr %behind", out),
-      {"thread 0 ", "ends 4 bytes behind buffer 0 (in)", "%x = load i32, ptr %chosen"});
+  expectReport(runGeneric("select i1 %odd, ptr %shared, ptr %behind", out),
+               {"thread 0 ", "ends 4 bytes behind buffer 0 (in)", "%x = load i32, ptr %chosen"});
 }
 
 TEST(EmulatorPointer, GenericPointersThatLeadBack) {

@@ -146,7 +146,13 @@ struct Toy {
   }
   static Command gemm(const char *name, int64_t m, int64_t n, int64_t k, GradcMatrix a,
                       GradcMatrix b, GradcMatrix c, bool accumulate) {
-    return {true, {}, {name, m, n, k, {1, 1}, a, b, c, accumulate, {}, 0, 0, 0, {}, {}}};
+    Command command{true, {}, {}};
+    command.gemm.name = name;
+    command.gemm.m = m, command.gemm.n = n, command.gemm.k = k;
+    command.gemm.batch[0] = command.gemm.batch[1] = 1;
+    command.gemm.a = a, command.gemm.b = b, command.gemm.c = c;
+    command.gemm.accumulate = accumulate;
+    return command;
   }
 
   GradcBuffer wE, wH, mE, mH;
@@ -331,8 +337,8 @@ const GradcProgram programs[] = {
 const std::string &toyMetadata() { return toy().metadata; }
 
 GradcExecutable toyWithMetadata(const std::string &metadata) {
-  return {GRADC_ABI_VERSION, metadata.data(),  int64_t(metadata.size()), nullptr, 0, 4,
-          programs,          &gradc_cpu_device, nullptr};
+  return {GRADC_ABI_VERSION, metadata.data(), int64_t(metadata.size()), nullptr, 0, 4, programs,
+          &gradc_cpu_device, nullptr};
 }
 
 const GradcExecutable &toyExecutable() {
