@@ -98,7 +98,7 @@ class Gpt2(Case):
 class Linear(Case):
     @classmethod
     def setUpClass(cls):
-        cls.program = Program(LINEAR, "linear", "--micro-batch", 1)
+        cls.program = Program(LINEAR, "linear")
 
     def bench(self, **variables):
         return self.program.run("bench", "--steps", 2, "--json", "--threads", 1, **variables)
