@@ -41,7 +41,7 @@ func.func @long_bias(%x: tensor<8x64xf32>, %w: tensor<64x96xf32>, %b: tensor<97x
 // -----
 
 func.func @wide_aux(%x: tensor<8x64xbf16>, %w: tensor<64x96xbf16>, %a: tensor<8x96xf32>) {
-  // expected-error@+1 {{'nn.epilogue_matmul' op expected aux of the type of result, 'tensor<8x96xbf16>', got: 'tensor<8x96xf32>'}}
+  // expected-error@+1 {{'nn.epilogue_matmul' op expected aux to have the type of result, 'tensor<8x96xbf16>', got: 'tensor<8x96xf32>'}}
   %0 = nn.epilogue_matmul %x, %w epilogue gelu_gradient aux(%a : tensor<8x96xf32>) : tensor<8x64xbf16>, tensor<64x96xbf16> -> tensor<8x96xbf16>
   return
 }
