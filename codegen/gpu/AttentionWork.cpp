@@ -56,14 +56,17 @@ int64_t visiblePairs(const AttentionSpec &s) {
   return pairs * s.batch * s.heads;
 }
 
-/// Documents' first keys, which every thread of a block reads; they decide how many tiles it sees.
+/// What a mask is made of: documents' first keys, which every thread of a block reads and which
+/// decide how many tiles it sees; the four numbers that key dropout.
 void addMask(const AttentionSpec &s, KernelWork &work) {
   constexpr int64_t bytes = 4;
-  if (!s.documents)
-    return;
-  for (BufferTraffic &operand : work.buffers)
-    operand.atMost = true;
-  work.buffers.push_back({s.batch * s.seq * bytes, 0, true});
+  if (s.documents) {
+    for (BufferTraffic &operand : work.buffers)
+      operand.atMost = !operand.cached;
+    work.buffers.push_back({s.batch * s.seq * bytes, 0, true});
+  }
+  for (int i = s.documents ? 1 : 0; i < s.maskBuffers(); ++i)
+    work.buffers.push_back({bytes, 0, true});
 }
 
 } // namespace
