@@ -36,8 +36,8 @@ AttentionSchedule querySchedule(const AttentionSpec &spec); ///< backward, block
 
 /// Columns of tiles: the head dimension, and zeros up to whole matrix instructions.
 int64_t tileColumns(const AttentionSpec &spec);
-/// Bytes that a thread reads or writes of a tensor at once: the most that the head dimension and
-/// all strides are multiples of, of 16, 8, 4 and 2.
+/// Bytes that a thread reads or writes of a tensor at once: the most that the head dimension, all
+/// strides and the alignment are multiples of, of 16, 8, 4 and 2.
 int64_t accessBytes(const AttentionSpec &spec);
 
 /// Blocks that a multiprocessor should hold, backward: as many as leave each thread the registers

@@ -20,19 +20,15 @@ constexpr int64_t bitsOfFragment = 4;
 
 AttentionDropout::AttentionDropout(Emit &e, const Place &place, const AttentionSpec &spec,
                                    ArrayRef<Value> keys)
-    : e(e), place(place), spec(spec) {
-  if (!*this)
-    return;
+    : e(e), place(place), spec(spec), keys(keys) {}
+
+void AttentionDropout::openHead(Val batch, Val head) {
   // As nn.dropout has it: uses of one seed differ in their streams.
   auto key = [&](size_t i) { return e.load(e.i32(), e.of(keys[i]), 4); };
   Val seed = key(0) + key(3) * static_cast<int32_t>(row::philoxStreamStep);
   stream = {seed.v, key(1).v, /*stream=*/0};
-  before = e.widen(key(2)) * spec.heads;
-}
-
-void AttentionDropout::openHead(Val batch, Val head) {
-  if (*this)
-    firstRow = before + e.widen((batch * spec.heads + head) * spec.seq);
+  Val before = e.widen(key(2)) * spec.heads; // rows of the sequences before the launch's
+  firstRow = before + e.widen((batch * spec.heads + head) * spec.seq);
 }
 
 bool AttentionDropout::wholeGroups() const { return spec.seq % row::philoxGroup == 0; }

@@ -17,7 +17,7 @@ namespace gradc::codegen::gpu {
 class AttentionDropout {
 public:
   /// `keys`: the kernel's buffers of seed, step, first row and stream; not looked at without
-  /// dropout.
+  /// dropout. They outlive the object.
   AttentionDropout(Emit &e, const Place &place, const AttentionSpec &spec,
                    llvm::ArrayRef<mlir::Value> keys);
 
@@ -25,7 +25,8 @@ public:
   /// What kept weights are multiplied by, and all sums of them.
   double factor() const { return 1 / (1 - spec.dropout); }
 
-  /// Turns to a head of a sequence (i32); needed before what follows.
+  /// Turns to a head of a sequence (i32); needed before what follows, once a tile: the keys, which
+  /// it loads, would else be held in registers beside the products.
   void openHead(Val batch, Val head);
 
   /// Bits of a band of 16 rows from `row` on, of up to 64 columns from `column` on: `keeps` reads
@@ -49,9 +50,9 @@ private:
   Emit &e;
   const Place &place;
   const AttentionSpec &spec;
+  llvm::ArrayRef<mlir::Value> keys;
   RandomStream stream;
   Val firstRow; ///< i64: of this head's query 0 in rows of [batch, heads, seq, seq]
-  Val before;   ///< i64: rows of the sequences before the launch's
 };
 
 } // namespace gradc::codegen::gpu

@@ -75,7 +75,6 @@ private:
     head = item % spec.heads;
     firstQuery = ofTile * schedule.rows();
     mask.openSequence(batch);
-    dropout.openHead(batch, head);
     Val kvHead = head / spec.group();
     q = matrix(buffer(0), spec.q, batch, head);
     keys = matrix(buffer(1), spec.k, batch, kvHead);
@@ -98,9 +97,7 @@ private:
         },
         [&](Val i, Val bytes) {
           Val row = firstQuery + warpRow, column = (firstTile + i) * schedule.tile;
-          SmallVector<Val> kept;
-          for (int64_t band = 0; band < schedule.bands && dropout; ++band)
-            kept.push_back(dropout.keptOfQueries(row + band * bandRows, column, schedule.tile));
+          SmallVector<Val> kept = openDropout(row, column);
           Bands scores = zeroBands(e, schedule.bands, schedule.tile);
           products.dots(scores, tile(shared.queries).from(warpRow), tile(bytes), 0);
           orient(scores);
@@ -110,6 +107,17 @@ private:
             drop(scores, kept, 0);
           products.weigh(state.output, scores, tile(bytes + shared.tile), 0);
         });
+  }
+
+  /// The weights of a tile that dropout keeps, by band.
+  SmallVector<Val> openDropout(Val row, Val column) {
+    SmallVector<Val> kept;
+    if (!dropout)
+      return kept;
+    dropout.openHead(batch, head);
+    for (int64_t band = 0; band < schedule.bands; ++band)
+      kept.push_back(dropout.keptOfQueries(row + band * bandRows, column, schedule.tile));
+    return kept;
   }
 
   void start(Softmax &state) {

@@ -14,7 +14,8 @@ std::string verifyForGpu(const AttentionSpec &s) {
   if (std::string wrong = verify(s); !wrong.empty())
     return wrong;
   if (s.headDim > 128)
-    return llvm::formatv("attention on a GPU: expected a head dimension of 128 or less, got: {0}",
+    return llvm::formatv("attention on a GPU: expected a head dimension of 128 or less, got: {0}; "
+                         "compile with --target cpu",
                          s.headDim);
   return "";
 }
@@ -29,7 +30,7 @@ int64_t accessBytes(const AttentionSpec &s) {
   for (const AttentionSpec::Strides *x : {&s.q, &s.k, &s.v, &s.o, &s.dO, &s.dq, &s.dk, &s.dv})
     for (int64_t stride : {x->batch, x->token, x->head})
       elements = std::gcd(elements, stride);
-  return std::gcd(elements * row::byteSize(s.dtype), TileLayout::unitBytes);
+  return std::gcd(elements * row::byteSize(s.dtype), std::gcd(s.alignment, widestAccess));
 }
 
 // Of the few tried, those with which ptxas spills nothing (docs/design/gpu.md has what it says).
@@ -38,8 +39,9 @@ int64_t accessBytes(const AttentionSpec &s) {
 AttentionSchedule forwardSchedule(const AttentionSpec &s) {
   if (!s.narrow())
     return {.bands = 1, .tile = 32, .chunk = 32};
-  // Windows and documents take registers, too.
-  int64_t tile = (s.headDim <= 64 ? 64 : 32) / (s.window > 0 || s.documents ? 2 : 1);
+  // What a mask needs takes registers, too, and so do the addresses of many small copies.
+  bool needsMore = s.forgets() || s.dropout > 0 || accessBytes(s) < widestAccess;
+  int64_t tile = (s.headDim <= 64 ? 64 : 32) / (needsMore ? 2 : 1);
   return {.bands = 1, .tile = tile, .chunk = tile};
 }
 

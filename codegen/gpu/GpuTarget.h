@@ -12,6 +12,8 @@ namespace gradc::codegen::gpu {
 
 /// Threads that run in step and exchange registers.
 inline constexpr int64_t warpThreads = 32;
+/// Bytes that a thread loads or stores at once, at an address that is a multiple of as many.
+inline constexpr int64_t widestAccess = 16;
 
 struct GpuTarget {
   /// The compute capabilities, times ten, that kernels are made for.

@@ -33,6 +33,7 @@ struct AttentionSpec {
   double dropout = 0;     ///< below 1
   Strides q, k, v, o;     ///< k, v of kvHeads heads
   Strides dO, dq, dk, dv; ///< backward only
+  int64_t alignment = 16; ///< bytes that all of these begin at multiples of
   bool operator==(const AttentionSpec &) const = default;
 
   /// Strides of a contiguous [batch, seq, heads, headDim].

@@ -36,19 +36,20 @@ AttentionSpec modelSpec(Dtype dtype, int64_t headDim, int64_t kvHeads) {
 
 std::vector<NamedSpec> specs() {
   std::vector<NamedSpec> all;
-  auto add = [&](Dtype dtype, int64_t headDim) {
-    all.push_back({std::string(gradc::row::name(dtype)) + "_" + std::to_string(headDim),
-                   modelSpec(dtype, headDim, 12)});
+  auto add = [&](const char *variant, Dtype dtype, int64_t headDim, int64_t kvHeads = 12) {
+    all.push_back({std::string(gradc::row::name(dtype)) + "_" + std::to_string(headDim) + variant,
+                   modelSpec(dtype, headDim, kvHeads)});
+    return &all.back().spec;
   };
-  for (int64_t headDim : {48, 64, 128})
-    add(Dtype::bf16, headDim);
-  add(Dtype::f32, 128);
+  for (int64_t headDim : {64, 128})
+    add("", Dtype::bf16, headDim);
+  add("", Dtype::f32, 128);
+  add("_by_8_bytes", Dtype::bf16, 100); // of tiles that are not swizzled
+  add("_dropout", Dtype::bf16, 64)->dropout = 0.1;
   for (int64_t headDim : {64, 128}) {
-    NamedSpec masked{"bf16_" + std::to_string(headDim) + "_masked",
-                     modelSpec(Dtype::bf16, headDim, 4)};
-    masked.spec.window = 256;
-    masked.spec.documents = true;
-    all.push_back(masked);
+    AttentionSpec *masked = add("_masked", Dtype::bf16, headDim, 4);
+    masked->window = 256;
+    masked->documents = true;
   }
   return all;
 }

@@ -72,6 +72,8 @@ private:
     int64_t rows = transposed ? spec.n : spec.k, columns = transposed ? spec.k : spec.n;
     auto plain = mlir::RankedTensorType::get({rows, columns}, elementType(context, spec.b.dtype));
     std::vector<mlir::Type> types;
+    layouts.clear(); // a kernel may be printed more than once
+    counts.clear();
     for (bool order : {!transposed, transposed}) {
       if (order != transposed && !bothOrders)
         continue;

@@ -131,7 +131,8 @@ protected:
                                    "autodiff",    "quantize-products", "narrow-biases",
                                    "recompute",   "training-step",     "cse",
                                    "absorb-sums", "chunk-loss",        "bias-gradients",
-                                   "fusion",      "product-epilogues", "schedule"};
+                                   "fusion",      "product-epilogues", "join-launches",
+                                   "schedule"};
     if (panels)
       expected.insert("weight-panels");
     EXPECT_EQ(names, expected);
