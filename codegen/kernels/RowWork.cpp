@@ -43,7 +43,10 @@ BufferTraffic matrixTraffic(const Program &program, const Loops &loops, bool hel
   int64_t bytes = extent * (program.flat ? 1 : program.columns) * size;
   BufferTraffic traffic;
   traffic.read = timesLoaded(program, loops, held, buffer) * bytes;
-  traffic.written = stores(program, buffer, EffectKind::store) * bytes;
+  int64_t times = stores(program, buffer, EffectKind::store);
+  traffic.written = times * bytes;
+  // The compiler leaves out a store where it sees that a later one is to the same place.
+  traffic.atMost = times > 1;
   if (isRead(program, loops, buffer,
              NodeKind::gather)) { // one element a row, which all its threads read
     traffic.cached = true;

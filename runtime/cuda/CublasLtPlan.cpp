@@ -1,6 +1,7 @@
 // See CublasLtPlan.h.
 #include "runtime/cuda/CublasLtPlan.h"
 
+#include <memory>
 #include <utility>
 
 #include <fmt/format.h>
@@ -81,8 +82,9 @@ Status CublasLtPlan::check(cublaslt::Result status, const char *call) const {
 }
 
 template <typename T> Status CublasLtPlan::set(MatmulAttribute attribute, T value) {
+  const auto *bytes = static_cast<const void *>(std::addressof(value)); // T may be a pointer
   return check(
-      library_.functions().MatmulDescSetAttribute(descriptor_, attribute, &value, sizeof(value)),
+      library_.functions().MatmulDescSetAttribute(descriptor_, attribute, bytes, sizeof(value)),
       "cublasLtMatmulDescSetAttribute");
 }
 
