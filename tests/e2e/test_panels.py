@@ -30,7 +30,7 @@ class Panels(Case):
         """Gradients of the last step, the weights after it and a validation loss."""
         gradients, weights, log = fresh("gradients"), fresh("weights"), fresh("log")
         run(executable, "train", "--data", self.data, "--val-data", self.data, "--val-every", steps,
-            "--steps", steps, "--seed", 5, "--dump-grads", gradients, "--save-weights", weights,
+            "--steps", steps, "--seed", 5, "--lr-decay", "constant", "--dump-grads", gradients, "--save-weights", weights,
             "--metrics", log, *flags)
         losses = [json.loads(line).get("val_loss") for line in log.read_text().splitlines()]
         self.assertIsNotNone(losses[-1])
@@ -47,10 +47,12 @@ class Panels(Case):
         kept, packed = (self.executable("gpt2", panels) for panels in ("off", "on"))
         whole = self.train(kept, steps=4)
         folder, weights = fresh("checkpoints"), fresh("start")
-        run(kept, "train", "--data", self.data, "--steps", 2, "--seed", 5, "--checkpoint-dir", folder,
+        run(kept, "train", "--data", self.data, "--steps", 2, "--seed", 5, "--lr-decay", "constant",
+            "--checkpoint-dir", folder,
             "--save-weights", weights)
         files = sorted(file.name for file in folder.rglob("*") if file.is_file())
-        run(packed, "train", "--data", self.data, "--steps", 2, "--seed", 5, "--checkpoint-dir", fresh("packed"),
+        run(packed, "train", "--data", self.data, "--steps", 2, "--seed", 5, "--lr-decay", "constant",
+            "--checkpoint-dir", fresh("packed"),
             "--save-weights", fresh("same"))
         self.assertEqual(sorted(file.name for file in (folder.parent / "packed").rglob("*") if file.is_file()), files)
         # A checkpoint of an executable without panels goes on in one with them.
