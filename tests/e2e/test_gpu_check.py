@@ -205,7 +205,8 @@ class Emulated(Case):
     @classmethod
     def setUpClass(cls):
         cls.folder = fresh("gpu-check")
-        run(GPU / "build", cls.folder, "--emulated", "--goldens", "tiny-gpt2:fp32", "tiny-qwen2:fp32")
+        run(GPU / "build", cls.folder, "--emulated", "--target", "cuda:sm_80", "--goldens", "tiny-gpt2:fp32",
+            "tiny-llama3:fp8")
 
     def test_dry_run(self):
         result, printed = check(self.folder, expect=0)
@@ -216,7 +217,7 @@ class Emulated(Case):
                          "equal bits tiny-gpt2", *wants_torch)})
         self.assertTrue(result["passed"])
         self.assertIn("no PyTorch", detail(result, "rates"))
-        self.assertEqual([entry["name"] for entry in result["contents"]["refused"]], ["tiny-qwen2"])
+        self.assertEqual([entry["name"] for entry in result["contents"]["refused"]], ["tiny-llama3"])
         figures = {stage["stage"]: stage["figures"] for stage in result["stages"]}
         self.assertGreater(figures["conformance"]["tests"], 5)
         self.assertEqual(figures["golden tiny-gpt2 fp32"]["steps"], 10)
@@ -228,7 +229,7 @@ class Emulated(Case):
         model = result["summary"]["tiny-gpt2"]
         self.assertGreater(model["gradc"]["tokens_per_s"], 0)
         self.assertIsNone(model["peer"]["tokens_per_s"])
-        for words in ("No figure here is a GPU's", "expected a head dimension", "| tiny-gpt2 | 2 x 24 bf16 | PyTorch | - |"):
+        for words in ("No figure here is a GPU's", "fp8", "| tiny-gpt2 | 2 x 24 bf16 | PyTorch | - |"):
             self.assertIn(words, printed)
 
     def test_broken_executables(self):
