@@ -43,7 +43,7 @@ struct BufferTraffic {
   /// Many threads read the same bytes (a bias, a row's mean), which come from a cache but for the
   /// first time: each is counted once. Else every access is counted.
   bool cached = false;
-  /// What is accessed depends on the data: this is the most.
+  /// What is accessed depends on the data, or on what the compiler leaves out: this is the most.
   bool atMost = false;
 };
 

@@ -8,7 +8,7 @@ namespace gradc::test {
 
 /// Compares a launch's statement with what it accessed: the same bytes read of each buffer and
 /// written in all; but of cached buffers no fewer than stated (threads share what is stated once),
-/// and where it depends on the data no more.
+/// and where the statement is the most, no more.
 void expectTraffic(const std::vector<rt::EmulatedTraffic> &seen, const KernelWork &stated);
 
 } // namespace gradc::test
