@@ -156,6 +156,10 @@ def Nn_SelectFiniteOp : Nn_RowOp<"select_finite",
   let assemblyFormat = "$norm `,` $value `,` $otherwise attr-dict `:` type($value)";
 }
 
+// Not in a resource beside the module, which a printer may have left out.
+def Nn_WrittenElements
+    : ElementsAttrBase<CPred<"::llvm::isa<::mlir::DenseElementsAttr>($_self)">, "elements written out">;
+
 def Nn_ConstantOp : Nn_ComputeOp<"constant", [ConstantLike, AllTypesMatch<["value", "result"]>,
     DeclareOpInterfaceMethods<FusionOpInterface, ["getFusionRole"]>]> {
   let summary = "A tensor known at compile time";
@@ -167,7 +171,7 @@ def Nn_ConstantOp : Nn_ComputeOp<"constant", [ConstantLike, AllTypesMatch<["valu
     %one = nn.constant dense<1.0> : tensor<f32>
     ```
   }];
-  let arguments = (ins ElementsAttr:$value);
+  let arguments = (ins Nn_WrittenElements:$value);
   let results = (outs Nn_Tensor:$result);
   let assemblyFormat = "attr-dict $value";
   let hasFolder = 1;

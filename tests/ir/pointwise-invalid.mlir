@@ -78,3 +78,11 @@ func.func @clip_of_a_vector(%x: tensor<8xf32>) {
   %0 = nn.clip_coefficient %x, %x : tensor<8xf32>
   return
 }
+
+// -----
+
+func.func @constant_in_a_resource() {
+  // expected-error@+1 {{failed to satisfy constraint: elements written out}}
+  %0 = nn.constant dense_resource<__elided__> : tensor<2xf32>
+  return
+}

@@ -159,9 +159,9 @@ Failure Compiler::writeModule(const std::string &path) {
   llvm::raw_fd_ostream file(path, error);
   if (error)
     return {Exit::machineFault, path + ": cannot be written: " + error.message()};
-  OpPrintingFlags printing;
-  printing.elideLargeElementsAttrs(64);
-  module()->print(file, request.to ? OpPrintingFlags() : printing);
+  // With the locations, which name layers, where a later compile goes on; without where people read.
+  bool isForPeople = request.emit == "nn" || request.emit == "exec";
+  module()->print(file, OpPrintingFlags().enableDebugInfo(!isForPeople));
   file << "\n";
   return closed(file, path);
 }
