@@ -92,6 +92,10 @@ public:
   /// without packing it; null where the target would not gain by it.
   virtual mlir::Attribute panelsOf(mlir::Operation *) const { return {}; }
 
+  /// Rows of logits that a chunk of the loss may have (chunk-loss) even where they take more memory
+  /// than a chunk should: each chunk reads and writes the whole gradient of the head's weight.
+  virtual int64_t allowedLossChunkRows() const { return 1; }
+
   /// Bytes that the library works in for an m x k times k x n product; 0 for none.
   virtual int64_t gemmWorkspaceBytes(int64_t m, int64_t n, int64_t k) const = 0;
 

@@ -34,11 +34,12 @@ struct Chunks {
   int64_t length(int64_t chunk) const { return std::min(size, rows - begin(chunk)); }
 };
 
-/// The fewest chunks within the bound; rather up to twice as many where those are equal.
-Chunks chooseChunks(RowSpace logits) {
+/// The fewest chunks within the bound, or of the rows allowed whatever they take; rather up to
+/// twice as many where those are equal.
+Chunks chooseChunks(RowSpace logits, int64_t allowedRows) {
   constexpr int64_t bytesOfLogit = 4;
-  int64_t most = std::max(mostBytes / (logits.columns * bytesOfLogit),
-                          llvm::divideCeilSigned(logits.rows, mostLossChunks));
+  int64_t most = std::max({mostBytes / (logits.columns * bytesOfLogit), allowedRows,
+                           llvm::divideCeilSigned(logits.rows, mostLossChunks)});
   int64_t fewest = llvm::divideCeilSigned(logits.rows, most);
   for (int64_t count = fewest; count < std::min(2 * fewest, mostLossChunks + 1); ++count)
     if (logits.rows % count == 0)
@@ -156,7 +157,7 @@ private:
 
   Chunks chunksOf(RowSpace logits) const {
     if (rows < 0)
-      return chooseChunks(logits);
+      return chooseChunks(logits, allowedRows);
     return {logits.rows, rows == 0 ? logits.rows : std::min<int64_t>(rows, logits.rows)};
   }
 
@@ -177,8 +178,10 @@ private:
               ": " + mebibytes(chunks.size * bytesOfRow) + " at a time instead of " +
               mebibytes(logits.rows * bytesOfRow);
     }
-    return line +
-           (rows < 0 ? " (auto: at most " + mebibytes(mostBytes) + " as f32)" : " (as asked for)");
+    if (rows >= 0)
+      return line + " (as asked for)";
+    std::string orRows = allowedRows > 1 ? " or " + std::to_string(allowedRows) + " rows" : "";
+    return line + " (auto: at most " + mebibytes(mostBytes) + " as f32" + orRows + ")";
   }
 };
 

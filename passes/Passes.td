@@ -231,7 +231,10 @@ def ChunkLossPass : Pass<"chunk-loss", "::mlir::func::FuncOp"> {
   }];
   let options = [
     Option<"rows", "rows", "int64_t", "-1",
-           "rows of a chunk; 0: all in one; -1: as many as keep a chunk's logits within 64 MiB">];
+           "rows of a chunk; 0: all in one; -1: as many as keep a chunk's logits within 64 MiB, or "
+           "`allowed-rows` where those are more">,
+    Option<"allowedRows", "allowed-rows", "int64_t", "1",
+           "rows that a chunk may have in any case on the target (KernelLibrary::allowedLossChunkRows)">];
   let dependentDialects = ["::gradc::nn::NnDialect"];
 }
 

@@ -72,6 +72,7 @@ void gradc::buildPhase(Phase phase, mlir::OpPassManager &passes, const Options &
   case Phase::chunkLoss: {
     ChunkLossPassOptions chunks;
     chunks.rows = options.lossChunk;
+    chunks.allowedRows = library.allowedLossChunkRows();
     passes.addNestedPass<FuncOp>(createChunkLossPass(chunks));
     if (options.weightPanels)
       passes.addPass(createWeightPanelsPass(library));

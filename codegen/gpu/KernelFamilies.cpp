@@ -184,6 +184,8 @@ Float8Operands GpuKernels::float8Operands(Operation *product) const {
   return libraryFloat8Operands(cast<nn::ProductOpInterface>(product), target);
 }
 
+int64_t GpuKernels::allowedLossChunkRows() const { return lossChunkRows; }
+
 RuntimeSizes GpuKernels::runtimeSizes(Operation *op) const { return codegen::runtimeSizes(op); }
 
 std::optional<KernelWork> GpuKernels::work(Operation *op, ArrayRef<int64_t> rowStrides) const {

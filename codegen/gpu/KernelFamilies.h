@@ -27,6 +27,7 @@ public:
   bool takesEpilogue(mlir::Operation *product) const override;
   mlir::Type biasType(mlir::Operation *product) const override;
   Float8Operands float8Operands(mlir::Operation *product) const override;
+  int64_t allowedLossChunkRows() const override;
 
 private:
   GpuTarget target;

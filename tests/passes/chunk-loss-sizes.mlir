@@ -1,4 +1,5 @@
 // RUN: gradc-opt %s --chunk-loss -split-input-file | FileCheck %s
+// RUN: gradc-opt %s "--chunk-loss=allowed-rows=600" -split-input-file | FileCheck %s --check-prefix ALLOWED
 
 // Rows are as many as the bound lets through, in equal chunks where there are some.
 // CHECK-LABEL: func.func @large(
@@ -25,4 +26,14 @@ func.func @no_equal_chunks(%x: tensor<1021x1xf32>, %w: tensor<1x50304xf32>, %t: 
 func.func @wide(%x: tensor<3x1xf32>, %w: tensor<1x20000000xf32>, %t: tensor<3xi32>) -> tensor<3x1xf32> {
   %loss = nn.linear_cross_entropy %x, %w, %t : tensor<3x1xf32>, tensor<1x20000000xf32>, tensor<3xi32> -> tensor<3x1xf32>
   return %loss : tensor<3x1xf32>
+}
+
+// -----
+
+// A target may allow larger chunks.
+// ALLOWED-LABEL: func.func @allowed(
+// ALLOWED-SAME: logits 1024 x 50304 in 2 chunks of 512 rows: 98.25 MiB at a time instead of 196.50 MiB (auto: at most 64.00 MiB as f32 or 600 rows)
+func.func @allowed(%x: tensor<1024x1xf32>, %w: tensor<1x50304xf32>, %t: tensor<1024xi32>) -> tensor<1024x1xf32> {
+  %loss = nn.linear_cross_entropy %x, %w, %t : tensor<1024x1xf32>, tensor<1x50304xf32>, tensor<1024xi32> -> tensor<1024x1xf32>
+  return %loss : tensor<1024x1xf32>
 }

@@ -102,9 +102,10 @@ void ModelFlags::addMemory(CLI::App &app) {
                  "several microbatches and no budget is in the way")
       ->check(CLI::IsMember({"off", "on", "auto"}))
       ->capture_default_str();
-  app.add_option("--loss-chunk", lossChunk,
-                 "Rows whose logits are computed at a time, with their loss and gradients: a "
-                 "number; auto: as many as keep them within 64 MiB; 0 or off: all")
+  app.add_option(
+         "--loss-chunk", lossChunk,
+         "Rows whose logits are computed at a time, with their loss and gradients: a "
+         "number; auto: as many as keep them within 64 MiB, on GPUs up to 4096; 0 or off: all")
       ->capture_default_str();
 }
 
