@@ -18,7 +18,7 @@ import correctness
 import machine
 import report
 import speed
-from stages import Check, Problem
+from stages import USUAL_SECONDS, Check, Problem
 
 
 class Folder:
@@ -106,7 +106,8 @@ def write_results(folder, check, begun):
 def parse_arguments():
     parser = argparse.ArgumentParser(prog="check", description=__doc__.split("\n", 1)[0])
     parser.add_argument("folder", type=pathlib.Path, help="what bench/gpu/build made")
-    parser.add_argument("--seconds", type=float, default=460, help="of the whole check (default 460)")
+    parser.add_argument("--seconds", type=float, default=USUAL_SECONDS,
+                        help=f"of the whole check (default {USUAL_SECONDS}); with more, stages have more as well")
     parser.add_argument("--results", type=pathlib.Path, help="where results go (default FOLDER/results)")
     return parser.parse_args()
 

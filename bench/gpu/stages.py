@@ -93,18 +93,23 @@ def run_well(arguments, limit, environment=None):
     return done
 
 
+USUAL_SECONDS = 460  # of a whole check
+
+
 class Check:
-    """The stages run so far, within `seconds` all together; `changed` is called after each."""
+    """The stages run so far, within `seconds` all together; `changed` is called after each. Where that
+    is more than usual, for a slow machine, each stage has more in proportion."""
 
     def __init__(self, seconds, changed=lambda: None):
         self.limit = Limit(seconds)
+        self.pace = max(1, seconds / USUAL_SECONDS)
         self.changed = changed
         self.results = []
 
     def stage(self, name, seconds, work):
         """Runs work(limit); gives its figures, None where it did not pass."""
         begin, figures, detail = time.monotonic(), None, ""
-        seconds = min(seconds, self.limit.left())
+        seconds = min(seconds * self.pace, self.limit.left())
         try:
             if seconds < 1:
                 raise Problem(f"not begun: the {self.limit.seconds:.0f} s of the whole check are used up")

@@ -1,204 +1,16 @@
-"""The check of a GPU (bench/gpu), without one: on executables for the emulator, and on scripts in the
-place of executables that do all that can go wrong."""
+"""The check of a GPU (bench/gpu) as a whole, without one: on executables for the emulator, on those for
+a GPU with its driver and libraries played, and on scripts that do all that can go wrong."""
 
-import contextlib
-import importlib.machinery
-import importlib.util
-import io
 import json
-import math
 import os
-import pathlib
 import shutil
 import subprocess
-import sys
-import time
 import unittest
 
-from harness import BUILD, GOLDENS, GRADC, SOURCE, WORK, Case, fresh, run
+from gpu_check import GPU, check, detail, gpu_tools, load_build, script, statuses
+from harness import BUILD, GOLDENS, GRADC, Case, fresh, run
 
-GPU = SOURCE / "bench" / "gpu"
-sys.path.append(str(GPU))
-
-import compare
-import report
-import speed
-from stages import FAILED, NOT_RUN, PASSED, Absent, Check, Limit, Problem, run_well
-
-
-def load_build():
-    """bench/gpu/build as a module."""
-    loader = importlib.machinery.SourceFileLoader("gpu_build", str(GPU / "build"))
-    module = importlib.util.module_from_spec(importlib.util.spec_from_loader("gpu_build", loader))
-    loader.exec_module(module)
-    return module
-
-
-def script(path, text):
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("#!/bin/bash\n" + text)
-    path.chmod(0o755)
-    return path
-
-
-def check(folder, *flags, expect, path=None, **variables):
-    """Runs a folder's own copy of the check, with `path` before the PATH; its result and what it printed.
-    Without PyTorch: stages that want it take long to start it."""
-    python = script(WORK / "python", f'case "$*" in *"import torch"*) exit 1;; esac\nexec {sys.executable} "$@"\n')
-    environment = os.environ | {"PYTHON": str(python), "PATH": f"{path or WORK / 'nothing'}:{os.environ['PATH']}",
-                                **{name: str(value) for name, value in variables.items()}}
-    done = run(folder / "check", *flags, expect=expect, env=environment)
-    return json.loads((folder / "results" / "check.json").read_text()), done.stdout
-
-
-def gpu_tools(name):
-    """A folder with an nvidia-smi."""
-    tools = fresh(name)
-    script(tools / "nvidia-smi", 'for field in "$@"; do case $field in --query-gpu=memory.used) echo 100; exit;;'
-           " esac; done\necho GPU, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10\n")
-    return tools
-
-
-def ends(process):
-    """Whether it is gone, or dead and not waited for, within ten seconds."""
-    for _ in range(100):
-        try:
-            state = pathlib.Path(f"/proc/{process}/stat").read_text()
-        except (FileNotFoundError, ProcessLookupError):
-            return True
-        if state.rsplit(")", 1)[1].split()[0] == "Z":
-            return True
-        time.sleep(0.1)
-    return False
-
-
-def statuses(result):
-    return {stage["stage"]: stage["status"] for stage in result["stages"]}
-
-
-def detail(result, name):
-    return next(stage["detail"] for stage in result["stages"] if stage["stage"] == name)
-
-
-class Stages(Case):
-    def setUp(self):
-        self.enterContext(contextlib.redirect_stdout(io.StringIO()))
-
-    def test_what_hangs_is_ended_with_its_children(self):
-        pid = fresh("child.pid")
-        hang = script(WORK / "hang", f"sleep 1000 & echo $! >{pid}\nwait\n")
-        checked = Check(60)
-        begin = time.monotonic()
-        self.assertIsNone(checked.stage("hangs", 1, lambda limit: run_well([hang], limit)))
-        self.assertLess(time.monotonic() - begin, 30)
-        self.assertIn("hang was not done within 1 s", checked.results[0]["detail"])
-        self.assertTrue(ends(int(pid.read_text())), "the child lives on")
-        self.assertEqual(checked.stage("next", 5, lambda limit: {"ran": True}), {"ran": True})
-        self.assertFalse(checked.passed())
-
-    def test_nothing_ends_the_whole(self):
-        changes = []
-        checked = Check(60, lambda: changes.append(1))
-
-        def broken(limit):
-            return json.loads("no JSON")
-
-        def absent(limit):
-            raise Absent("no such tool")
-
-        for name, work in (("broken", broken), ("absent", absent),
-                           ("missing", lambda limit: run_well(["/nowhere/program"], limit)),
-                           ("fails", lambda limit: run_well(["sh", "-c", "echo bad >&2; exit 2"], limit)),
-                           ("dies", lambda limit: run_well(["sh", "-c", "kill -SEGV $$"], limit))):
-            checked.stage(name, 10, work)
-        found = [(result["status"], result["detail"]) for result in checked.results]
-        self.assertEqual([status for status, _ in found], [FAILED, NOT_RUN, FAILED, FAILED, FAILED])
-        self.assertIn("could not read the result: JSONDecodeError", found[0][1])
-        self.assertEqual(found[1][1], "no such tool")
-        self.assertIn("program cannot be started: No such file", found[2][1])
-        self.assertEqual(found[3][1], "sh: exit code 2: bad")
-        self.assertIn("signal 11", found[4][1])
-        self.assertEqual(len(changes), 5)
-
-    def test_what_time_is_left_for(self):
-        checked = Check(0.5)
-        checked.stage("late", 10, lambda limit: {})
-        self.assertEqual(checked.results[0]["status"], FAILED)
-        self.assertIn("not begun", checked.results[0]["detail"])
-
-    def test_absent_tools_do_not_fail_a_check(self):
-        def absent(limit):
-            raise Absent("no such tool")
-
-        checked = Check(10)
-        self.assertFalse(checked.passed(), "nothing ran")
-        checked.stage("absent", 1, absent)
-        checked.stage("passes", 1, lambda limit: {})
-        self.assertTrue(checked.passed())
-
-
-class Reading(Case):
-    """What is read of executables' and tools' output."""
-
-    def test_products_of_a_step(self):
-        planned = fresh("step.exec")
-        flags = ("--micro-batch", 2, "--seq", 24, "--precision", "bf16", "--target", "cuda:sm_90")
-        for microbatches in (1, 3):
-            run(GRADC, "compile", GOLDENS / "tiny-gpt2", "-o", planned, "--emit", "exec", *flags, "--grad-accum",
-                microbatches)
-            products = load_build().list_products(planned.read_text())
-            flops = sum(2 * p["m"] * p["n"] * p["k"] * p["batch"] * p["launches"] for p in products)
-            text = planned.read_text()
-            expected = int(text.split("matmul_flops = ", 1)[1].split(" ", 1)[0])
-            self.assertEqual(flops, expected, f"{microbatches} microbatches")
-            self.assertEqual({p["type"] for p in products}, {"bf16"})
-            layouts = {(p["a_transposed"], p["b_transposed"]) for p in products}
-            self.assertEqual(layouts, {(False, False), (False, True), (True, False)})
-
-    def test_comparisons_fail_on_what_is_no_number(self):
-        bounds, expected = compare.BOUNDS["fp32"], {"steps": 1, "losses": [2.0], "grad_norms": [1.0]}
-        line = {"step": 1, "loss": 2.0, "grad_norm": 1.0, "skipped": False}
-        self.assertEqual(compare.compare_steps([line], expected, bounds), [])
-        for change in ({"loss": None}, {"loss": math.nan}, {"loss": 2.0001}, {"grad_norm": None}, {"grad_norm": 1.001},
-                       {"skipped": True}):
-            self.assertEqual(len(compare.compare_steps([line | change], expected, bounds)), 1, change)
-        self.assertEqual(compare.compare_steps([], expected, bounds), ["0 steps, expected 1"])
-
-        def problems(actual):
-            return compare.compare_tensors(actual, {"w": [3.0, 4.0]}, lambda name: 1e-3, "tensor")
-
-        self.assertEqual(problems({"w": [3.0, 4.004]}), [])
-        for actual in ({"w": [3.0, 4.01]}, {"w": [3.0, math.nan]}, {"w": [3.0]}, {"v": [3.0, 4.0]}, {}):
-            self.assertEqual(len(problems(actual)), 1, actual)
-
-    def event(self, name, category, milliseconds, flops, moved):
-        microseconds = milliseconds * 1e3
-        return {"name": name, "cat": category, "dur": microseconds,
-                "args": {"gflops": flops / microseconds / 1e3, "gbytes_per_s": moved / microseconds / 1e3}}
-
-    def test_kernels_of_a_trace(self):
-        step = [self.event("gemm_8x8x8", "matmul", 2, 1e9, 1e6), self.event("attention_k6", "kernel", 1, 4e8, 1e5),
-                self.event("attention_grad_k7", "kernel", 4, 8e8, 1e5), self.event("add_k1", "kernel", 1, 1, 16 << 20),
-                self.event("add_k1", "kernel", 1, 1, 16 << 20), self.event("sum_k2", "kernel", 5, 1, 4)]
-        slow = [event | {"dur": 100 * event["dur"]} for event in step]
-        path = fresh("trace.json")
-        path.write_text(json.dumps({"traceEvents": [{"ph": "M"}, *slow, {"cat": "step", "name": "step 1"}, *step]}))
-        table = speed.read_trace(path, 2)
-        self.assertEqual([row["kernel"] for row in table],
-                         ["sum_k2", "attention_grad_k7", "gemm_8x8x8", "add_k1", "attention_k6"])
-        self.assertEqual({row["kernel"]: row["launches"] for row in table}["add_k1"], 2)
-        shares = speed.kernel_shares(table, 1e-3, {"bf16_flops_per_s": 1e12, "copy_bytes_per_s": 32 * 2**30})
-        for key, expected in (("products_of_library_alone", 0.5), ("attention_forward_of_peak", 0.4),
-                              ("attention_backward_of_peak", 0.2), ("rows_of_copy", 1000 / 2048)):
-            self.assert_within(abs(shares[key] - expected), 1e-9, key)
-        with self.assertRaises(Problem):
-            speed.read_trace(path, 5)  # 12 launches are no 5 equal steps
-
-    def test_a_product_that_was_not_measured_makes_no_share(self):
-        product = {"model": "a", "alone_ms": 2.0, "launches": 3}
-        self.assertEqual(speed.library_alone({"products": [product, product | {"model": "b"}]}, "a"), 6e-3)
-        self.assertIsNone(speed.library_alone({"products": [product, product | {"alone_ms": None}]}, "a"))
-        self.assertIsNone(speed.library_alone({"products": []}, "a"))
+from stages import FAILED, NOT_RUN, PASSED
 
 
 class Emulated(Case):
@@ -391,26 +203,6 @@ class Scripts(Case):
         done = subprocess.run([GPU / "check", fresh("nowhere")], capture_output=True, text=True)
         self.assertEqual(done.returncode, 1)
         self.assertIn("name a folder that bench/gpu/build made", done.stderr)
-
-
-class Reports(Case):
-    def test_figures_put_together(self):
-        entry = {"name": "m", "batch": 4, "seq": 256, "precision": "bf16", "flops_per_step": 2e12}
-        stages = [
-            {"stage": "bench m", "figures": {"step_ms": 10.0, "planned_peak_bytes": 2**30, "gpu_memory_bytes": 2**31}},
-            {"stage": "peer m", "figures": {"mode": "compile", "median_step_ms": 20.0, "peak_rss_bytes": 1, "peak_reserved_bytes": 2**32,
-                                            "gpu_memory_bytes": None}},
-            {"stage": "rates", "figures": {"bf16_flops_per_s": 8e14, "copy_bytes_per_s": 4e12, "products": []}},
-        ]
-        result = {"bench": [entry], "stages": stages}
-        model = report.summary(result)["m"]
-        self.assertEqual(model["tokens_of_peer"], 2)
-        self.assertEqual((model["gradc"]["mfu"], model["peer"]["mfu"]), (0.25, 0.125))
-        self.assertEqual(model["gradc"]["tokens_per_s"], 102400)
-        self.assertEqual((model["gradc"]["peak_bytes"], model["peer"]["peak_bytes"]), (2**30, 2**32))
-        self.assertIsNone(model["products_of_library_alone"])
-        stages[1]["figures"]["mode"] = "eager"  # no comparison with what was not compiled
-        self.assertIsNone(report.summary(result)["m"]["tokens_of_peer"])
 
 
 if __name__ == "__main__":
