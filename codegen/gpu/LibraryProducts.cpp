@@ -54,8 +54,8 @@ Float8Operands libraryFloat8Operands(ProductOpInterface product, const GpuTarget
 }
 
 int64_t libraryWorkspaceBytes(const GpuTarget &target) {
-  constexpr int64_t mebibyte = 1 << 20;
-  return target.capability >= 90 ? 32 * mebibyte : 4 * mebibyte;
+  constexpr int64_t mebibyte = 1 << 20, alignment = 256;
+  return (target.capability >= 90 ? 32 * mebibyte : 4 * mebibyte) + alignment;
 }
 
 } // namespace gradc::codegen::gpu

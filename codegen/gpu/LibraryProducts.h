@@ -26,7 +26,8 @@ Float8Operands libraryFloat8Operands(nn::ProductOpInterface product, const GpuTa
 /// / 4.8e12), so that chunks cost 5 to 7 % of those products' time.
 inline constexpr int64_t lossChunkRows = 4096;
 
-/// Bytes of workspace for a product: what the library's own documentation recommends.
+/// Bytes of workspace for a product: what the library's own documentation recommends, and what it
+/// takes to begin at a multiple of 256.
 int64_t libraryWorkspaceBytes(const GpuTarget &target);
 
 } // namespace gradc::codegen::gpu

@@ -29,6 +29,7 @@ struct HeuristicResult {
 
 enum Result : int32_t {
   statusSuccess = 0,
+  statusNotInitialized = 1,
   statusInvalidValue = 7,
   statusExecutionFailed = 13,
   statusNotSupported = 15,

@@ -9,11 +9,14 @@ namespace gradc::rt {
 
 static constexpr const char *pathVariable = "GRADC_CUBLASLT_PATH";
 
-Expected<std::unique_ptr<CublasLtLibrary>> CublasLtLibrary::open() {
+const std::vector<std::string> CublasLtLibrary::names = {"libcublasLt.so.13", "libcublasLt.so.12"};
+
+Expected<std::unique_ptr<CublasLtLibrary>>
+CublasLtLibrary::open(const std::vector<std::string> &names) {
   GRADC_ASSIGN_OR_RETURN(
       DynamicLibrary library,
       DynamicLibrary::open(
-          {"libcublasLt.so.13", "libcublasLt.so.12"}, pathVariable,
+          names, pathVariable,
           fmt::format("cuBLASLt cannot be loaded; install CUDA's libcublas, or set {} to its "
                       "libcublasLt.so",
                       pathVariable)));

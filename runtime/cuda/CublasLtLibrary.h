@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "runtime/Status.h"
 #include "runtime/cuda/CublasLtApi.h"
@@ -22,9 +23,12 @@ struct Functions {
 /// The loaded library.
 class CublasLtLibrary {
 public:
-  /// $GRADC_CUBLASLT_PATH, a file, where it is set; else libcublasLt.so.13 or .12, as the loader
-  /// finds them. A machine status says what was tried and what to install.
-  static Expected<std::unique_ptr<CublasLtLibrary>> open();
+  /// The names of the versions that are known to do, the newest first.
+  static const std::vector<std::string> names;
+  /// $GRADC_CUBLASLT_PATH, a file, where it is set; else the first of `names` that the loader
+  /// finds. A machine status says what was tried and what to install.
+  static Expected<std::unique_ptr<CublasLtLibrary>>
+  open(const std::vector<std::string> &names = CublasLtLibrary::names);
   CublasLtLibrary(const CublasLtLibrary &) = delete;
   CublasLtLibrary &operator=(const CublasLtLibrary &) = delete;
 

@@ -11,7 +11,7 @@ namespace {
 
 using namespace cublaslt;
 
-/// The library asks for 16 bytes; some of its kernels like 256.
+/// What the library asks for.
 constexpr uintptr_t workspaceAlignment = 256;
 
 std::pair<void *, size_t> alignedWorkspace(std::byte *begin, int64_t bytes) {
@@ -96,7 +96,8 @@ Status CublasLtPlan::makeDescriptors() {
   GRADC_RETURN_IF_ERROR(set(matmulTransposeB, int32_t(shape_.second.transpose)));
   if (shape_.epilogue != epilogueDefault) {
     GRADC_RETURN_IF_ERROR(set(matmulEpilogue, uint32_t(shape_.epilogue)));
-    GRADC_RETURN_IF_ERROR(set(matmulBiasType, int32_t(shape_.biasType)));
+    if (shape_.biasType)
+      GRADC_RETURN_IF_ERROR(set(matmulBiasType, int32_t(*shape_.biasType)));
     if (shape_.auxStride != 0)
       GRADC_RETURN_IF_ERROR(set(matmulAuxStride, shape_.auxStride));
   }
@@ -138,16 +139,19 @@ Expected<std::vector<HeuristicResult>> CublasLtPlan::candidates(const GemmAddres
                                                                 int count) {
   GRADC_RETURN_IF_ERROR(setPointers(addresses));
   SearchPreference preference(library_.functions());
-  size_t workspace = alignedWorkspace(addresses.workspace, shape_.workspaceBytes).second;
+  // Found for all products of the shape: what is left wherever their workspaces begin.
+  auto most = size_t(shape_.workspaceBytes);
+  size_t workspace = most > workspaceAlignment ? most - workspaceAlignment : 0;
   GRADC_RETURN_IF_ERROR(
       check(preference.make(shape_, workspace), "cublasLtMatmulPreferenceSetAttribute"));
   std::vector<HeuristicResult> results(static_cast<size_t>(count));
   int found = 0;
-  GRADC_RETURN_IF_ERROR(check(library_.functions().MatmulAlgoGetHeuristic(
-                                  handle_, descriptor_, first_, second_, result_, result_,
-                                  preference.preference, count, results.data(), &found),
-                              "cublasLtMatmulAlgoGetHeuristic"));
-  results.resize(size_t(found));
+  cublaslt::Result status = library_.functions().MatmulAlgoGetHeuristic(
+      handle_, descriptor_, first_, second_, result_, result_, preference.preference, count,
+      results.data(), &found);
+  if (status != statusNotSupported) // which is said of a product that no algorithm is for
+    GRADC_RETURN_IF_ERROR(check(status, "cublasLtMatmulAlgoGetHeuristic"));
+  results.resize(status == statusSuccess ? size_t(found) : 0);
   std::erase_if(results,
                 [](const HeuristicResult &result) { return result.state != statusSuccess; });
   if (results.empty())

@@ -17,12 +17,22 @@ void advance(GemmAddresses &addresses, const GradcGemm &gemm) {
 } // namespace
 
 Expected<std::unique_ptr<CublasLtProducts>> CublasLtProducts::create() {
-  GRADC_ASSIGN_OR_RETURN(auto library, CublasLtLibrary::open());
-  std::unique_ptr<CublasLtProducts> products(new CublasLtProducts(std::move(library)));
-  const CublasLtLibrary &opened = *products->library_;
-  GRADC_RETURN_IF_ERROR(
-      opened.check(opened.functions().Create(&products->handle_), "cublasLtCreate"));
-  return products;
+  // A library that is newer than the driver loads, and refuses to begin; an older one may do.
+  std::vector<std::string> names = CublasLtLibrary::names;
+  Status refused;
+  for (; !names.empty(); names.erase(names.begin())) {
+    auto library = CublasLtLibrary::open(names);
+    if (!library.ok())
+      return refused.ok() ? library.status() : refused;
+    std::unique_ptr<CublasLtProducts> products(new CublasLtProducts(std::move(*library)));
+    const CublasLtLibrary &opened = *products->library_;
+    refused = opened.check(opened.functions().Create(&products->handle_), "cublasLtCreate");
+    if (refused.ok())
+      return products;
+  }
+  return Status::machine(refused.message() +
+                         "; cuBLASLt 13 needs a driver of CUDA 13 (580 or later), cuBLASLt 12 one "
+                         "of CUDA 12 (525): set GRADC_CUBLASLT_PATH to one that fits");
 }
 
 CublasLtProducts::~CublasLtProducts() {

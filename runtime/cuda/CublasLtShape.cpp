@@ -2,7 +2,6 @@
 #include "runtime/cuda/CublasLtShape.h"
 
 #include <algorithm>
-#include <optional>
 
 #include <fmt/format.h>
 
@@ -140,7 +139,8 @@ Expected<CublasLtCalls> cublasLtCalls(const GradcGemm &gemm, const GemmAddresses
   shape.batch = batches.inner;
   shape.compute = gemm.tf32 ? compute32FFastTf32 : compute32F;
   shape.epilogue = epilogueOf(gemm.epilogue);
-  shape.biasType = parts.hasBias() ? types[gemm.biasType].type : DataType::f32;
+  if (parts.hasBias())
+    shape.biasType = types[gemm.biasType].type;
   shape.auxStride = parts.hasAux() ? gemm.auxStride : 0;
   shape.accumulates = gemm.accumulate != 0;
   shape.scaled = gemm.scaled != 0;
@@ -162,7 +162,8 @@ std::string CublasLtShape::text() const {
       fmt::format("{} * {} -> {}, batch {}, compute {}, workspace {}", matrix(first),
                   matrix(second), matrix(result), batch, int32_t(compute), workspaceBytes);
   if (epilogue != epilogueDefault)
-    all += fmt::format(", epilogue {} {} {}", uint32_t(epilogue), nameOf(biasType), auxStride);
+    all += fmt::format(", epilogue {} {} {}", uint32_t(epilogue),
+                       biasType ? nameOf(*biasType) : "-", auxStride);
   return all + (accumulates ? ", accumulates" : "") + (scaled ? ", scaled" : "");
 }
 

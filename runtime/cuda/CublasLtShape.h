@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "runtime/Abi.h"
@@ -39,7 +40,7 @@ struct CublasLtShape {
   int64_t batch = 1;
   cublaslt::ComputeType compute = cublaslt::compute32F;
   cublaslt::Epilogue epilogue = cublaslt::epilogueDefault;
-  cublaslt::DataType biasType = cublaslt::f32;
+  std::optional<cublaslt::DataType> biasType; ///< of an epilogue that has a bias, or its gradient
   int64_t auxStride = 0;
   bool accumulates = false, scaled = false;
   int64_t workspaceBytes = 0;

@@ -10,9 +10,6 @@
 namespace gradc::rt::cuda {
 namespace {
 
-/// What a block gets without being asked for; more needs an attribute of the function.
-constexpr int64_t defaultSharedBytes = 48 << 10;
-
 /// Machine code runs on GPUs of its major version that are not older, PTX on all that are not.
 bool isFor(const GradcImage &image, int capability) {
   if (image.kind == GRADC_CUBIN)
@@ -69,7 +66,8 @@ Expected<Function> Kernels::find(const GradcLaunch &launch) {
     return entry->second;
   Function function = nullptr;
   Status status = driver_->moduleGetFunction(&function, module_.get(), launch.name);
-  if (status.ok() && launch.gpu->sharedBytes > defaultSharedBytes)
+  // Unasked, a launch may give what the kernel's static shared memory leaves of 48 KB.
+  if (status.ok() && launch.gpu->sharedBytes > 0)
     status =
         driver_->funcSetAttribute(function, maxDynamicSharedBytes, int(launch.gpu->sharedBytes));
   if (!status.ok()) {

@@ -9,6 +9,11 @@
 namespace gradc::rt::cuda {
 namespace {
 
+/// What the driver and the library take after the one allocation: code that is loaded when it is
+/// first used, local memory of threads. Without room for it an error would come later, and by
+/// another name.
+constexpr int64_t laterBytes = int64_t{256} << 20;
+
 /// Of every space: what the driver aligns allocations to.
 int64_t aligned(int64_t bytes) { return (bytes + 255) / 256 * 256; }
 
@@ -28,14 +33,14 @@ Expected<Memory> Memory::create(const GpuContext &context, const SpaceSizes &siz
 
   std::size_t free = 0, total = 0;
   GRADC_RETURN_IF_ERROR(context.driver().memGetInfo(&free, &total));
-  if (std::size_t(bytes) > free)
+  if (std::size_t(bytes + laterBytes) > free)
     return Status::machine(fmt::format(
         "the program needs {} of the GPU's memory ({} of parameters and optimizer state, {} of "
-        "step "
-        "memory) and {} of the {} of {} are free; compile with a smaller --micro-batch or --seq, "
-        "or end what else runs there",
-        formatBytes(bytes), formatBytes(sizes.state), formatBytes(sizes.arena),
-        formatBytes(int64_t(free)), formatBytes(int64_t(total)), context.name()));
+        "step memory, {} for code and the library) and {} of the {} of {} are free; compile with a "
+        "smaller --micro-batch or --seq, or end what else runs there",
+        formatBytes(bytes + laterBytes), formatBytes(sizes.state), formatBytes(sizes.arena),
+        formatBytes(laterBytes), formatBytes(int64_t(free)), formatBytes(int64_t(total)),
+        context.name()));
   Address address = 0;
   GRADC_RETURN_IF_ERROR(context.driver().memAlloc(&address, std::size_t(bytes)));
   memory.memory_ = Owned<Address>(context.driver().memFree, address);

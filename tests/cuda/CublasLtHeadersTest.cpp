@@ -16,6 +16,7 @@ static_assert(offsetof(HeuristicResult, state) == offsetof(cublasLtMatmulHeurist
 
 #define SAME(ours, theirs) static_assert(int64_t(ours) == int64_t(theirs))
 SAME(statusSuccess, CUBLAS_STATUS_SUCCESS);
+SAME(statusNotInitialized, CUBLAS_STATUS_NOT_INITIALIZED);
 SAME(statusInvalidValue, CUBLAS_STATUS_INVALID_VALUE);
 SAME(statusExecutionFailed, CUBLAS_STATUS_EXECUTION_FAILED);
 SAME(statusNotSupported, CUBLAS_STATUS_NOT_SUPPORTED);

@@ -263,7 +263,22 @@ TEST_F(CublasLt, RefusesWhatTheLibraryCannotBeTold) {
   // What only the library knows is its own error, with the call's name.
   GemmCase odd{
       .m = 8, .n = 8, .k = 8, .typeA = GRADC_F8E4M3, .typeB = GRADC_F8E4M3, .transposeB = true};
-  refused(odd, [](GradcGemm &) {}, "cublasLtMatmulAlgoGetHeuristic failed: CUBLAS_STATUS");
+  refused(odd, [](GradcGemm &) {}, "has no algorithm for e4m3");
+}
+
+TEST(CublasLtLibrary, AnOlderOneIsTriedWhereTheDriverIsTooOld) {
+  setenv("GRADC_CUBLASLT_PATH", GRADC_FAKE_CUBLASLT, 1);
+  setenv("GRADC_FAKE_CUBLASLT_REFUSALS", "2", 1); // of both versions, then of none
+  auto refused = CublasLtProducts::create();
+  EXPECT_EQ(refused.status().code(), ExitCode::machineFault);
+  EXPECT_NE(refused.status().message().find("cublasLtCreate failed: CUBLAS_STATUS_NOT_INITIALIZED"),
+            std::string::npos)
+      << refused.status().message();
+  setenv("GRADC_FAKE_CUBLASLT_REFUSALS", "3", 1); // of the newer version
+  auto older = CublasLtProducts::create();
+  EXPECT_TRUE(older.ok()) << older.status().message();
+  unsetenv("GRADC_FAKE_CUBLASLT_REFUSALS");
+  unsetenv("GRADC_CUBLASLT_PATH");
 }
 
 TEST(CublasLtLibrary, SaysWhatIsMissing) {

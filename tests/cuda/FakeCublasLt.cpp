@@ -103,12 +103,27 @@ FAKE int64_t fakeCublasLtLiveObjects() { return liveObjects; }
 FAKE int64_t fakeCublasLtProducts() { return products; }
 FAKE int64_t fakeCublasLtSearches() { return searches; }
 
-FAKE Result cublasLtCreate(Handle *handle) { return create(handle, HandleOpaque{}); }
+FAKE Result cublasLtCreate(Handle *handle) {
+  const char *refusals = std::getenv("GRADC_FAKE_CUBLASLT_REFUSALS");
+  static int refused = 0;
+  if (refusals && refused < std::atoi(refusals)) {
+    ++refused;
+    *handle = nullptr;
+    return statusNotInitialized;
+  }
+  return create(handle, HandleOpaque{});
+}
 FAKE Result cublasLtDestroy(Handle handle) { return destroy(handle); }
 FAKE size_t cublasLtGetVersion() { return 130100; }
 FAKE const char *cublasLtGetStatusName(Result status) {
-  return status == statusInvalidValue ? "CUBLAS_STATUS_INVALID_VALUE"
-                                      : "CUBLAS_STATUS_NOT_SUPPORTED";
+  switch (status) {
+  case statusNotInitialized:
+    return "CUBLAS_STATUS_NOT_INITIALIZED";
+  case statusInvalidValue:
+    return "CUBLAS_STATUS_INVALID_VALUE";
+  default:
+    return "CUBLAS_STATUS_NOT_SUPPORTED";
+  }
 }
 
 FAKE Result cublasLtMatmulDescCreate(MatmulDescriptor *descriptor, ComputeType compute,

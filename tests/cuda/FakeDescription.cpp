@@ -97,7 +97,10 @@ std::string whyNotEpilogue(const FakeProduct &product) {
     return "an epilogue of batches without strides of its own";
   if (isFloat8(a.type) && epilogue != epilogueBias)
     return "no fp8 kernels with that epilogue";
-  if (addsBias(epilogue) || writesBias(epilogue)) {
+  bool hasBias = addsBias(epilogue) || writesBias(epilogue);
+  if (!hasBias && descriptor.biasType != -1)
+    return "a type of a bias and no bias";
+  if (hasBias) {
     if (!descriptor.bias || !isAligned(descriptor.bias, 16))
       return "the bias is null or misaligned";
     int32_t needed = isFloat8(a.type) && d.type == f32 ? bf16 : d.type;

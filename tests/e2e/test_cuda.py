@@ -95,6 +95,20 @@ class Gpt2(Case):
         self.assertRegex(said, r"^error: step 3: train_step, run 3: cuGraphLaunch failed: ")
 
 
+class SharedMemory(Case):
+    def test_kernels_that_ask_for_all_that_is_given_unasked(self):
+        """Attention of heads of 64 in f32 takes 48 KB and has static memory besides: such a launch fails on a
+        GPU unless the driver was asked."""
+        program = Program(model_with("heads-of-64", n_layer=1, n_embd=64, n_head=1), "heads-of-64", "--seq", 16)
+        losses = []
+        for run_it in (program.run, lambda *arguments: run(program.emulated, *arguments)):
+            log = fresh("heads-of-64.jsonl")
+            run_it("train", "--data", GOLDENS / "tiny-gpt2" / "tokens.bin", "--steps", 1, "--metrics", log)
+            losses.append([line["loss"] for line in metrics(log)])
+        self.assertEqual(len(losses[0]), 1)
+        self.assertEqual(*losses)
+
+
 class Linear(Case):
     @classmethod
     def setUpClass(cls):

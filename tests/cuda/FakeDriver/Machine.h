@@ -68,7 +68,8 @@ struct FunctionObject {
   std::string name;
   const GradcGpuKernel *kernel = nullptr;
   int64_t partBuffers = 0; ///< of a part; 0: the parameters are the buffers
-  int maxDynamicShared = 48 << 10;
+  /// Until it is set: 48 KB less the least that a kernel's static shared memory takes, if any.
+  int maxDynamicShared = (48 << 10) - 128;
 };
 
 struct ContextObject {};
