@@ -38,7 +38,8 @@ class Folder:
     def for_executables(self):
         """The libraries that were copied are for executables alone: PyTorch brings its own."""
         paths = [str(self.path / "lib"), os.environ.get("LD_LIBRARY_PATH", "")]
-        environment = os.environ | {"LD_LIBRARY_PATH": ":".join(filter(None, paths))}
+        environment = os.environ | {"LD_LIBRARY_PATH": ":".join(filter(None, paths)),
+                                    "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
         if library := machine.find_cublaslt():
             environment.setdefault("GRADC_CUBLASLT_PATH", library)
         return environment
@@ -67,7 +68,7 @@ def run_stages(folder, check):
     """By value: what is right first, then what is fast, then what takes long."""
     contents = folder.contents
     goldens, models = contents["goldens"], contents["bench"]
-    check.stage("machine", 20, lambda limit: describe_machine(folder, limit))
+    check.stage("machine", 60, lambda limit: describe_machine(folder, limit))
     if not folder.emulated:
         check.stage("GPU", 10, lambda limit: machine.query_gpu(machine.FIELDS, limit))
     check.stage("conformance", 40, lambda limit: correctness.conformance(folder, contents["conformance"], limit))
@@ -76,7 +77,7 @@ def run_stages(folder, check):
                     lambda limit, entry=entry: correctness.golden(folder, entry, limit))
     for entry in models:
         check.stage(f"bench {entry['name']}", 40, lambda limit, entry=entry: speed.bench(folder, entry, limit))
-    check.stage("peer models", 20, lambda limit: speed.peer_models(folder, limit))
+    check.stage("peer models", 60, lambda limit: speed.peer_models(folder, limit))
     for entry in models:
         check.stage(f"peer {entry['name']}", 110, lambda limit, entry=entry: speed.peer(folder, entry, limit))
     for entry in models:

@@ -2,12 +2,16 @@
 
 import json
 import os
+import re
 import shutil
 
 import compare
 from stages import Absent, Problem, run, run_well
 
 SANITIZER_ERROR = 99  # the exit code that compute-sanitizer is told to use
+# Kernels of NVIDIA's own library: what the tools say of them is not ours to mend. No kernel of a
+# program has such a name.
+LIBRARY_KERNEL = re.compile(r"cublas|cutlass|nvjet|gemm|splitk|xmma", re.IGNORECASE)
 
 
 def conformance(folder, entry, limit):
@@ -92,14 +96,38 @@ def find_sanitizer():
     return found
 
 
+def sanitizer_reports(text):
+    """What compute-sanitizer reported, without its title and sums: lines that begin with signs of
+    equality, an empty one between reports."""
+    reports = [[]]
+    for line in text.splitlines():
+        if not line.startswith("========="):
+            continue
+        said = line.strip("= ")
+        if not said:
+            reports.append([])
+        elif said != "COMPUTE-SANITIZER" and "SUMMARY:" not in said:
+            reports[-1].append(said)
+    return [" ".join(lines) for lines in reports if lines]
+
+
+def read_sanitizer(done):
+    """How many reports were of the library's own kernels; a Problem with the first that was not."""
+    reports = sanitizer_reports(done.output + done.errors)
+    if any("not supported" in report for report in reports):
+        raise Absent(f"compute-sanitizer cannot run on this machine: {reports[0]}")
+    ours = [report for report in reports if not LIBRARY_KERNEL.search(report)]
+    if ours:
+        raise Problem(f"exit code {done.code}: {ours[0][:500]}")
+    if done.code not in (0, SANITIZER_ERROR) or (done.code and not reports):
+        raise Problem(f"exit code {done.code}: {done.last_words()}")
+    return len(reports)
+
+
 def sanitizer(folder, tool, entry, limit):
     """One training step of a golden under a tool of compute-sanitizer."""
     data = folder.golden(entry)
     done = run([find_sanitizer(), "--tool", tool, "--error-exitcode", SANITIZER_ERROR,
                 folder.path / entry["executable"], "train",
                 *compare.train_flags(data, compare.read_golden(data)), "--steps", 1], limit, folder.environment)
-    if done.code != 0:
-        said = [line.strip("= ") for line in (done.output + done.errors).splitlines() if line.startswith("=====")]
-        first = next((line for line in said if line and not line.startswith("COMPUTE-SANITIZER")), None)
-        raise Problem(f"exit code {done.code}: {first or done.last_words()}")
-    return {}
+    return {"reports_of_library_kernels": read_sanitizer(done)}

@@ -39,8 +39,12 @@ def find_cublaslt():
 
 
 def describe_torch(python, limit):
+    """None where it is not there, or does not answer: stages that want it will say so."""
     code = "import torch; print(torch.__version__, torch.version.cuda, torch.cuda.is_available())"
-    done = run([python, "-c", code], limit)
+    try:
+        done = run([python, "-c", code], limit)
+    except Problem:
+        return None
     return done.output.strip() if done.code == 0 else None
 
 
@@ -53,7 +57,7 @@ def describe(python, limit):
             break
     return {"cpu": model, "cpus": os.cpu_count(), "kernel": platform.release(),
             "libc": os.confstr("CS_GNU_LIBC_VERSION"), "python": platform.python_version(),
-            "torch": describe_torch(python, limit)}
+            "torch": describe_torch(python, Limit(limit.left() - 2))}
 
 
 class MemoryProbe:

@@ -10,7 +10,14 @@ Expected<std::unique_ptr<GpuContext>> GpuContext::create() {
   return context;
 }
 
-Status GpuContext::open() {
+Expected<std::string> GpuContext::deviceName() {
+  GRADC_ASSIGN_OR_RETURN(auto driver, Driver::load());
+  GpuContext context(std::move(driver));
+  GRADC_RETURN_IF_ERROR(context.choose());
+  return context.name_;
+}
+
+Status GpuContext::choose() {
   int count = 0;
   GRADC_RETURN_IF_ERROR(driver_->deviceGetCount(&count));
   if (count < 1)
@@ -20,6 +27,11 @@ Status GpuContext::open() {
   char name[256] = "";
   GRADC_RETURN_IF_ERROR(driver_->deviceGetName(name, sizeof(name), device_));
   name_ = name;
+  return Status();
+}
+
+Status GpuContext::open() {
+  GRADC_RETURN_IF_ERROR(choose());
   int major = 0, minor = 0;
   GRADC_RETURN_IF_ERROR(driver_->deviceGetAttribute(&major, capabilityMajor, device_));
   GRADC_RETURN_IF_ERROR(driver_->deviceGetAttribute(&minor, capabilityMinor, device_));

@@ -14,6 +14,8 @@ class GpuContext {
 public:
   /// A machine status where there is no driver, no GPU, or no context to be had.
   static Expected<std::unique_ptr<GpuContext>> create();
+  /// Its GPU's name, without a context.
+  static Expected<std::string> deviceName();
   ~GpuContext();
   GpuContext(const GpuContext &) = delete;
   GpuContext &operator=(const GpuContext &) = delete;
@@ -26,6 +28,7 @@ public:
 
 private:
   explicit GpuContext(std::unique_ptr<Driver> driver) : driver_(std::move(driver)) {}
+  Status choose(); ///< the GPU: its number and name
   Status open();
 
   std::unique_ptr<Driver> driver_;

@@ -271,8 +271,8 @@ createDevice(const GradcExecutable &executable, gradc::rt::ThreadPool &) {
 
 /// The name alone: what it reaches is not measured.
 gradc::rt::Expected<gradc::rt::DevicePeak> peak(int) {
-  GRADC_ASSIGN_OR_RETURN(auto context, gradc::rt::cuda::GpuContext::create());
-  return gradc::rt::DevicePeak{context->name()};
+  GRADC_ASSIGN_OR_RETURN(auto name, gradc::rt::cuda::GpuContext::deviceName());
+  return gradc::rt::DevicePeak{std::move(name)};
 }
 
 } // namespace

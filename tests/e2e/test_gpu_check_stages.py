@@ -12,9 +12,10 @@ from gpu_check import load_build, script
 from harness import GOLDENS, GRADC, WORK, Case, fresh, run
 
 import compare
+import correctness
 import report
 import speed
-from stages import FAILED, NOT_RUN, Absent, Check, Problem, run_well
+from stages import FAILED, NOT_RUN, Absent, Check, Done, Problem, run_well
 
 
 def ends(process):
@@ -149,6 +150,25 @@ class Reading(Case):
             self.assert_within(abs(shares[key] - expected), 1e-9, key)
         with self.assertRaises(Problem):
             speed.read_trace(path, 5)  # 12 launches are no 5 equal steps
+
+    def test_reports_of_compute_sanitizer(self):
+        def read(code, *reports):
+            lines = ["", "COMPUTE-SANITIZER", *reports, "ERROR SUMMARY: 1 error"]
+            text = "\n".join(f"========= {line}".rstrip() for line in lines)
+            return correctness.read_sanitizer(Done(code, f"step 1\n{text}\n", ""))
+
+        library = ("Error: Race reported between Write access at void cutlass::Kernel<...>()+0x5300",
+                   "    and Read access at void cutlass::Kernel<...>()+0x8140 [8 hazards]", "")
+        ours = ("Invalid __global__ read of size 4 bytes", "    at add_k1+0x40", "")
+        self.assertEqual(read(0), 0)
+        self.assertEqual(read(correctness.SANITIZER_ERROR, *library), 1)
+        with self.assertRaisesRegex(Problem, "exit code 99: Invalid __global__ read of size 4 bytes at add_k1"):
+            read(correctness.SANITIZER_ERROR, *library, *ours)
+        for code in (1, correctness.SANITIZER_ERROR):
+            with self.assertRaisesRegex(Problem, f"exit code {code}: "):
+                read(code)  # it failed, and no report says why
+        with self.assertRaisesRegex(Absent, "Device not supported"):
+            read(1, "Error: Device not supported. Please refer to the documentation.", "")
 
     def test_a_product_that_was_not_measured_makes_no_share(self):
         product = {"model": "a", "alone_ms": 2.0, "launches": 3}
