@@ -80,17 +80,20 @@ def Exec_KernelOp : Exec_Op<"kernel", [Symbol, IsolatedFromAbove, NoTerminator, 
   let summary = "One distinct kernel: the nn op that it computes";
   let description = [{
     The body holds one nn op on block arguments; `row_strides` has, for each operand and then each
-    result, elements from row to row (0: contiguous). A launch passes the buffers of the operands
+    result, elements from row to row (0: contiguous); `alignments` has, in the same order, bytes
+    that their addresses are multiples of, where some are less than the target's widest access
+    (empty: none is). A launch passes the buffers of the operands
     (but not of an accumulator, which lies in its result), of the results, and a workspace if any.
     With `table` it is launched in parts and finds their buffers in a table. `reason` says why its launches do more than the least, where they do.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, DenseI64ArrayAttr:$row_strides,
+                       DefaultValuedAttr<DenseI64ArrayAttr, "{}">:$alignments,
                        DefaultValuedAttr<I64Attr, "0">:$workspace_bytes,
                        OptionalAttr<StrAttr>:$reason, UnitAttr:$table);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
-    $sym_name `strides` $row_strides (`workspace` $workspace_bytes^)? (`reason` $reason^)?
-    (`table` $table^)?
+    $sym_name `strides` $row_strides (`aligned` $alignments^)? (`workspace` $workspace_bytes^)?
+    (`reason` $reason^)? (`table` $table^)?
     attr-dict-with-keyword $body
   }];
 }

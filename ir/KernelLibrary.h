@@ -18,16 +18,19 @@ struct KernelGeometry {
   int64_t workspaceBytes = 0;
 };
 
+/// How an op's operands and then its results lie in memory.
+struct KernelLayout {
+  llvm::ArrayRef<int64_t> rowStrides; ///< elements from row to row; 0: contiguous
+  /// Bytes that addresses are multiples of; empty: all of KernelLibrary::accessBytes.
+  llvm::ArrayRef<int64_t> alignments;
+};
+
 /// How a target's products read fp8 numbers.
 enum class Float8Operands {
   inPlace,    ///< however they lie
   alongDepth, ///< side by side along the inner dimension: lhs as it is, rhs transposed
   none,       ///< not at all: the product is of the narrow type that the numbers stand for
 };
-
-/// A unit attribute on a module whose plan failed because the target has no kernel for one of its
-/// ops: a limit of the target, where any other failure is a defect.
-inline constexpr llvm::StringLiteral refusedByTarget = "gradc.refused_by_target";
 
 /// Sizes of an op's operands and results that its kernel takes from the launch (extent) rather than
 /// being made for them.
@@ -69,15 +72,22 @@ class KernelLibrary {
 public:
   virtual ~KernelLibrary() = default;
 
-  /// Geometry of the kernel for `op` (a fused cluster or an op with an emitter of its own), whose
-  /// operands and then results have the given row strides (0: contiguous). Fails with a diagnostic
-  /// on the op when the target has no such kernel.
+  /// Geometry of the kernel for `op` (a fused cluster or an op with an emitter of its own). Fails
+  /// with a diagnostic on the op when the target has no such kernel, a defect where `limits` says
+  /// nothing.
   virtual llvm::FailureOr<KernelGeometry> geometry(mlir::Operation *op,
-                                                   llvm::ArrayRef<int64_t> rowStrides) const = 0;
+                                                   const KernelLayout &layout) const = 0;
+
+  /// Where a model asks for more than the target's kernels can: what, and the mend. Empty where the
+  /// op is within their limits.
+  virtual std::string limits(mlir::Operation *) const { return ""; }
+
+  /// Bytes of the widest access of a kernel, where its address must be a multiple of as many; 1
+  /// where addresses may be any.
+  virtual int64_t accessBytes() const { return 1; }
 
   /// What a launch of that kernel does; nothing where the target does not count it.
-  virtual std::optional<KernelWork> work(mlir::Operation *op,
-                                         llvm::ArrayRef<int64_t> rowStrides) const = 0;
+  virtual std::optional<KernelWork> work(mlir::Operation *op, const KernelLayout &layout) const = 0;
 
   virtual RuntimeSizes runtimeSizes(mlir::Operation *op) const = 0;
 

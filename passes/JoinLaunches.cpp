@@ -46,7 +46,7 @@ private:
 
   std::string signatureOf(Operation *op) {
     SmallVector<int64_t> contiguous(op->getNumOperands() + op->getNumResults(), 0);
-    return kernelSignature(library, op, contiguous);
+    return kernelSignature(library, op, {contiguous, {}});
   }
 
   /// Commands that read next to nothing beside what was read to make it (the partial sums of a

@@ -29,34 +29,34 @@ OpBuilder atEnd(Emission &to) { return OpBuilder::atBlockEnd(to.module.getBody()
 //===-- clusters
 //---------------------------------------------------------------------------------===//
 
-KernelGeometry fusedGeometry(nn::FusedOp op, ArrayRef<int64_t> strides, const CpuTarget &) {
-  nn::ClusterProgram cluster = nn::buildClusterProgram(op, strides);
+KernelGeometry fusedGeometry(nn::FusedOp op, const KernelLayout &layout, const CpuTarget &) {
+  nn::ClusterProgram cluster = nn::buildClusterProgram(op, layout.rowStrides);
   return {cluster.extent, row::taskCount(cluster.program, cluster.extent)};
 }
 void emitFused(nn::FusedOp op, Emission &to) {
   OpBuilder builder = atEnd(to);
-  emitRowProgram(builder, to.module, nn::buildClusterProgram(op, to.strides).program, to.name,
-                 to.target);
+  emitRowProgram(builder, to.module, nn::buildClusterProgram(op, to.layout.rowStrides).program,
+                 to.name, to.target);
 }
 
 //===-- sums
 //-------------------------------------------------------------------------------------===//
 
-KernelGeometry foldRowsGeometry(nn::FoldRowsOp op, ArrayRef<int64_t>, const CpuTarget &) {
+KernelGeometry foldRowsGeometry(nn::FoldRowsOp op, const KernelLayout &, const CpuTarget &) {
   return {rowsOf(op.getInput()), ceilDiv(columnsOf(op.getInput()), foldColumnsPerTask)};
 }
 void emitFoldRowsOp(nn::FoldRowsOp op, Emission &to) {
   OpBuilder builder = atEnd(to);
   emitFoldRows(builder, to.module, to.name, columnsOf(op.getInput()), to.target);
 }
-KernelGeometry sumGeometry(nn::SumOp op, ArrayRef<int64_t>, const CpuTarget &) {
+KernelGeometry sumGeometry(nn::SumOp op, const KernelLayout &, const CpuTarget &) {
   return {elementsOf(op.getInput()), 1};
 }
 void emitSum(nn::SumOp, Emission &to) {
   OpBuilder builder = atEnd(to);
   emitFoldAll(builder, to.module, to.name, to.target);
 }
-KernelGeometry squareSumsGeometry(nn::SquareSumsOp op, ArrayRef<int64_t>, const CpuTarget &) {
+KernelGeometry squareSumsGeometry(nn::SquareSumsOp op, const KernelLayout &, const CpuTarget &) {
   return {elementsOf(op.getInput()), elementsOf(op.getResult())};
 }
 void emitSquareSums(nn::SquareSumsOp, Emission &to) {
@@ -100,15 +100,16 @@ GemmSpec specOf(nn::MatmulOp op, ArrayRef<int64_t> strides, const CpuTarget &tar
 GemmSpec contiguousSpec(nn::MatmulOp op, const CpuTarget &target) {
   return specOf(op, SmallVector<int64_t>(op->getNumOperands() + op->getNumResults(), 0), target);
 }
-KernelGeometry matmulGeometry(nn::MatmulOp op, ArrayRef<int64_t> strides, const CpuTarget &target) {
-  GemmSpec spec = specOf(op, strides, target);
+KernelGeometry matmulGeometry(nn::MatmulOp op, const KernelLayout &layout,
+                              const CpuTarget &target) {
+  GemmSpec spec = specOf(op, layout.rowStrides, target);
   return {spec.m, gemmTaskCount(spec)};
 }
 void emitMatmul(nn::MatmulOp op, Emission &to) {
-  emitGemm(to.module, to.name, specOf(op, to.strides, to.target), to.target);
+  emitGemm(to.module, to.name, specOf(op, to.layout.rowStrides, to.target), to.target);
 }
 
-KernelGeometry packPanelsGeometry(nn::PackPanelsOp op, ArrayRef<int64_t>, const CpuTarget &) {
+KernelGeometry packPanelsGeometry(nn::PackPanelsOp op, const KernelLayout &, const CpuTarget &) {
   return {rowsOf(op.getInput()), packPanelsTaskCount(op)};
 }
 void emitPackPanelsOp(nn::PackPanelsOp op, Emission &to) {
@@ -118,33 +119,35 @@ void emitPackPanelsOp(nn::PackPanelsOp op, Emission &to) {
 //===-- attention
 //--------------------------------------------------------------------------------===//
 
-KernelGeometry attentionGeometry(nn::AttentionOp op, ArrayRef<int64_t> strides, const CpuTarget &) {
-  return {rowsOf(op.getQuery()), attentionForwardTaskCount(codegen::specOf(op, strides))};
+KernelGeometry attentionGeometry(nn::AttentionOp op, const KernelLayout &layout,
+                                 const CpuTarget &) {
+  return {rowsOf(op.getQuery()), attentionForwardTaskCount(codegen::specOf(op, layout.rowStrides))};
 }
 void emitAttention(nn::AttentionOp op, Emission &to) {
-  emitAttentionForward(to.module, to.name, codegen::specOf(op, to.strides), to.target);
+  emitAttentionForward(to.module, to.name, codegen::specOf(op, to.layout.rowStrides), to.target);
 }
 
-KernelGeometry attentionGradGeometry(nn::AttentionGradOp op, ArrayRef<int64_t> strides,
+KernelGeometry attentionGradGeometry(nn::AttentionGradOp op, const KernelLayout &layout,
                                      const CpuTarget &) {
-  return {rowsOf(op.getQuery()), attentionBackwardTaskCount(codegen::specOf(op, strides))};
+  return {rowsOf(op.getQuery()),
+          attentionBackwardTaskCount(codegen::specOf(op, layout.rowStrides))};
 }
 void emitAttentionGrad(nn::AttentionGradOp op, Emission &to) {
-  emitAttentionBackward(to.module, to.name, codegen::specOf(op, to.strides), to.target);
+  emitAttentionBackward(to.module, to.name, codegen::specOf(op, to.layout.rowStrides), to.target);
 }
 
 //===-- rope, documents and embeddings
 //-----------------------------------------------------------===//
 
-KernelGeometry ropeGeometry(nn::RopeOp op, ArrayRef<int64_t> strides, const CpuTarget &) {
+KernelGeometry ropeGeometry(nn::RopeOp op, const KernelLayout &layout, const CpuTarget &) {
   int64_t tokens = rowsOf(op.getInput());
-  return {tokens, taskCount(codegen::specOf(op, strides), tokens)};
+  return {tokens, taskCount(codegen::specOf(op, layout.rowStrides), tokens)};
 }
 void emitRopeOp(nn::RopeOp op, Emission &to) {
-  emitRope(to.module, to.name, codegen::specOf(op, to.strides), to.target);
+  emitRope(to.module, to.name, codegen::specOf(op, to.layout.rowStrides), to.target);
 }
 
-KernelGeometry documentsGeometry(nn::DocumentsOp op, ArrayRef<int64_t>, const CpuTarget &) {
+KernelGeometry documentsGeometry(nn::DocumentsOp op, const KernelLayout &, const CpuTarget &) {
   int64_t tokens = elementsOf(op.getTokens());
   return {tokens, taskCount(codegen::specOf(op), tokens)};
 }
@@ -152,7 +155,7 @@ void emitDocumentsOp(nn::DocumentsOp op, Emission &to) {
   emitDocuments(to.module, to.name, codegen::specOf(op), to.target);
 }
 
-KernelGeometry embeddingGeometry(nn::EmbeddingOp op, ArrayRef<int64_t>, const CpuTarget &) {
+KernelGeometry embeddingGeometry(nn::EmbeddingOp op, const KernelLayout &, const CpuTarget &) {
   int64_t tokens = elementsOf(op.getIndices());
   return {tokens, taskCount(codegen::specOf(op), tokens)};
 }
@@ -160,7 +163,8 @@ void emitEmbeddingOp(nn::EmbeddingOp op, Emission &to) {
   emitEmbedding(to.module, to.name, codegen::specOf(op), to.target);
 }
 
-KernelGeometry embeddingGradGeometry(nn::EmbeddingGradOp op, ArrayRef<int64_t>, const CpuTarget &) {
+KernelGeometry embeddingGradGeometry(nn::EmbeddingGradOp op, const KernelLayout &,
+                                     const CpuTarget &) {
   int64_t tokens = elementsOf(op.getIndices());
   return {tokens, taskCount(codegen::specOf(op), tokens)};
 }
@@ -193,8 +197,8 @@ const Table &table() {
 } // namespace
 
 llvm::FailureOr<KernelGeometry> CpuKernelLibrary::geometry(Operation *op,
-                                                           ArrayRef<int64_t> rowStrides) const {
-  return table().geometry(op, rowStrides, target);
+                                                           const KernelLayout &layout) const {
+  return table().geometry(op, layout, target);
 }
 
 bool CpuKernelLibrary::emitsProduct(Operation *product) const {
@@ -225,12 +229,11 @@ RuntimeSizes CpuKernelLibrary::runtimeSizes(Operation *op) const {
   return codegen::runtimeSizes(op);
 }
 
-std::optional<KernelWork> CpuKernelLibrary::work(Operation *op,
-                                                 ArrayRef<int64_t> rowStrides) const {
+std::optional<KernelWork> CpuKernelLibrary::work(Operation *op, const KernelLayout &layout) const {
   auto fused = dyn_cast<nn::FusedOp>(op);
   if (!fused)
     return std::nullopt;
-  nn::ClusterProgram cluster = nn::buildClusterProgram(fused, rowStrides);
+  nn::ClusterProgram cluster = nn::buildClusterProgram(fused, layout.rowStrides);
   bool isOneLoop = row::loopCount(cluster.program) <= 1;
   return rowWork(cluster, {.computes = isOneLoop});
 }

@@ -22,11 +22,10 @@ public:
   /// The library is given products of f32 alone.
   bool emitsProduct(mlir::Operation *product) const override;
   llvm::FailureOr<KernelGeometry> geometry(mlir::Operation *op,
-                                           llvm::ArrayRef<int64_t> rowStrides) const override;
+                                           const KernelLayout &layout) const override;
   /// Counted are clusters, whose kernels take one row after another: what its later loops read
   /// again comes from the core's caches.
-  std::optional<KernelWork> work(mlir::Operation *op,
-                                 llvm::ArrayRef<int64_t> rowStrides) const override;
+  std::optional<KernelWork> work(mlir::Operation *op, const KernelLayout &layout) const override;
   RuntimeSizes runtimeSizes(mlir::Operation *op) const override;
   int64_t partTableBytes(int64_t, int64_t) const override { return 0; }
   mlir::Attribute panelsOf(mlir::Operation *reader) const override;

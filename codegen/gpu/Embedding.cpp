@@ -17,17 +17,18 @@ constexpr int64_t blockWarps = 8;
 /// Vectors of a thread whose loads are on their way together.
 constexpr int64_t unroll = 4;
 
-/// Elements of a vector: the most that 16 bytes of the wider type hold and rows divide into.
-int64_t lanesOf(int64_t channels, int64_t widestBytes) {
-  int64_t lanes = std::clamp<int64_t>(16 / widestBytes, 4, 8);
-  while (channels % lanes != 0)
+/// Elements of a vector: the most that 16 bytes of the wider type hold, rows divide into and the
+/// alignment allows.
+int64_t lanesOf(int64_t channels, int64_t widestBytes, int64_t alignment) {
+  int64_t lanes = std::clamp<int64_t>(widestAccess / widestBytes, 4, 8);
+  while (channels % lanes != 0 || std::min(widestAccess, lanes * widestBytes) > alignment)
     lanes /= 2;
   return lanes;
 }
 int64_t lanesOf(const EmbeddingSpec &s) {
-  return lanesOf(s.channels, std::max(row::byteSize(s.table), row::byteSize(s.out)));
+  return lanesOf(s.channels, std::max(row::byteSize(s.table), row::byteSize(s.out)), s.alignment);
 }
-int64_t lanesOf(const EmbeddingGradientSpec &s) { return lanesOf(s.channels, 4); }
+int64_t lanesOf(const EmbeddingGradientSpec &s) { return lanesOf(s.channels, 4, s.alignment); }
 
 /// Columns that a warp owns at once.
 int64_t sliceColumns(int64_t lanes) { return unroll * warpThreads * lanes; }

@@ -24,6 +24,12 @@ struct GpuTarget {
   /// "sm_80" and so on, as the PTX assembler and LLVM call it.
   std::string name() const { return "sm_" + std::to_string(capability); }
 
+  /// Shared memory that a block may ask for, as the CUDA programming guide has it.
+  int64_t blockSharedBytes() const {
+    int64_t kilobytes = capability == 80 ? 163 : capability < 90 ? 99 : 227;
+    return kilobytes << 10;
+  }
+
   /// What a thread takes at a time. The vectors are those of memory: registers hold one number
   /// each.
   VectorTarget vectors(int64_t lanes) const {

@@ -27,7 +27,7 @@ Value RowTeams::keptAddress(const KeptRow &row, const Columns &columns, int64_t 
   return k.v.elementPointer(dtype, first, vector * columns.stride);
 }
 
-void RowTeams::takeKept(size_t loop, const Columns &columns) {
+void RowTeams::takeKept(const Vectors &by, size_t loop, const Columns &columns) {
   for (const KeptRow &row : schedule.kept) {
     auto known = [&](size_t earlier) { return touches(earlier, row.buffer); };
     bool isRead = loads(program, loops.loops[loop], row.buffer) ||
@@ -37,11 +37,11 @@ void RowTeams::takeKept(size_t loop, const Columns &columns) {
     Dtype dtype = program.buffers[row.buffer].dtype;
     for (int64_t u = 0; u < columns.vectors; ++u)
       (*columns.held)[{row.buffer, u}] =
-          k.v.loadVector(dtype, keptAddress(row, columns, u), columns.mask(u));
+          by.loadVector(dtype, keptAddress(row, columns, u), columns.mask(u));
   }
 }
 
-void RowTeams::keep(size_t loop, const Columns &columns) {
+void RowTeams::keep(const Vectors &by, size_t loop, const Columns &columns) {
   for (const KeptRow &row : schedule.kept) {
     auto reads = [&](size_t later) {
       return loads(program, loops.loops[later], row.buffer) ||
@@ -52,8 +52,8 @@ void RowTeams::keep(size_t loop, const Columns &columns) {
       continue;
     Dtype dtype = program.buffers[row.buffer].dtype;
     for (int64_t u = 0; u < columns.vectors; ++u)
-      k.v.storeVector(dtype, columns.held->at({row.buffer, u}), keptAddress(row, columns, u),
-                      columns.mask(u));
+      by.storeVector(dtype, columns.held->at({row.buffer, u}), keptAddress(row, columns, u),
+                     columns.mask(u));
   }
 }
 

@@ -15,9 +15,10 @@ public:
 
   /// A task is a block of threads.
   llvm::FailureOr<KernelGeometry> geometry(mlir::Operation *op,
-                                           llvm::ArrayRef<int64_t> rowStrides) const override;
-  std::optional<KernelWork> work(mlir::Operation *op,
-                                 llvm::ArrayRef<int64_t> rowStrides) const override;
+                                           const KernelLayout &layout) const override;
+  std::string limits(mlir::Operation *op) const override;
+  int64_t accessBytes() const override { return widestAccess; }
+  std::optional<KernelWork> work(mlir::Operation *op, const KernelLayout &layout) const override;
   RuntimeSizes runtimeSizes(mlir::Operation *op) const override;
   int64_t partTableBytes(int64_t parts, int64_t buffers) const override {
     return gpu::partTableBytes(parts, buffers);

@@ -16,9 +16,8 @@ namespace {
 class FlatEmitter {
 public:
   FlatEmitter(BlockPrinter &printer, const Program &program, const RowSchedule &schedule,
-              const GpuTarget &target)
-      : k(printer), one(k.builder(), k.location(), target.vectors(1)), program(program),
-        schedule(schedule), loops(splitIntoLoops(program)),
+              const Vectors &one)
+      : k(printer), program(program), schedule(schedule), loops(splitIntoLoops(program)),
         vectors(k.v, program, loops, uniformOfWarp(k)), rest(k.v, program, loops),
         elements(one, program, loops) {}
 
@@ -58,7 +57,6 @@ private:
   }
 
   BlockPrinter &k;
-  Vectors one;
   const Program &program;
   const RowSchedule &schedule;
   Loops loops;
@@ -75,17 +73,18 @@ RowReuse reuseOf(const RowSchedule &schedule) {
 }
 
 LLVM::LLVMFuncOp emitRowProgram(ModuleOp module, StringRef name, const Program &program,
-                                const GpuTarget &target) {
-  RowSchedule schedule = scheduleRows(program);
+                                const GpuTarget &target, const Alignments &alignments) {
+  RowSchedule schedule = scheduleRows(program, target, alignments);
   SmallVector<bool> noAlias;
   for (const Buffer &buffer : program.buffers)
     noAlias.push_back(buffer.kind != BufferKind::matrix);
   BlockPrinter k(module, name, noAlias, schedule.threads(), target.vectors(schedule.lanes),
                  schedule.blocks);
+  Vectors one(k.builder(), k.location(), target.vectors(1));
   if (program.flat)
-    FlatEmitter(k, program, schedule, target).emit();
+    FlatEmitter(k, program, schedule, one).emit();
   else
-    RowTeams(k, program, schedule).emit();
+    RowTeams(k, program, schedule, one).emit();
   return k.finish();
 }
 

@@ -19,11 +19,11 @@ namespace gradc::codegen::gpu {
 /// What kernels of a schedule do once for all loops of a row.
 RowReuse reuseOf(const RowSchedule &schedule);
 
-/// Appends the kernel `name` to `module`; its blocks are scheduleRows(program).threads() threads
-/// and taskCount of them run. Expects a program that row::verify accepts. Matrix buffers may
-/// overlap as row::mayAlias allows and begin at a multiple of 16 bytes, or of a vector where that
-/// is less; all other buffers are distinct.
+/// Appends the kernel `name` to `module`; its blocks are scheduleRows(…).threads() threads and
+/// taskCount of them run. Expects a program that row::verify accepts. Matrix buffers may overlap as
+/// row::mayAlias allows; all other buffers are distinct. `alignments` as scheduleRows takes them.
 mlir::LLVM::LLVMFuncOp emitRowProgram(mlir::ModuleOp module, llvm::StringRef name,
-                                      const row::Program &program, const GpuTarget &target);
+                                      const row::Program &program, const GpuTarget &target,
+                                      const Alignments &alignments = {});
 
 } // namespace gradc::codegen::gpu

@@ -13,14 +13,13 @@ namespace gradc::codegen::gpu {
 
 namespace {
 
-constexpr int64_t widestAccess = 16; ///< bytes that a thread loads or stores at once
 constexpr int64_t mostTeamWarps = 16;
 constexpr int64_t blockWarps = 8; ///< but for longer teams; more would leave 128 registers each
 /// f32 registers of a thread for what lives from loop to loop, and the most columns they are for.
 /// Blocks that sum over rows are few, so that each may take more.
 constexpr int64_t heldRegisters = 64, summingRegisters = 96, mostHeldColumns = 32;
-/// Shared memory of a block that rows may take: what sm_80 has, less some for reductions.
-constexpr int64_t mostKeptBytes = 160 << 10;
+/// Shared memory of a block that rows leave for reductions.
+constexpr int64_t reductionBytes = 1 << 10;
 /// Threads of a multiprocessor where registers are 96 each.
 constexpr int64_t residentThreads = 640;
 /// Columns of a thread whose loads are on their way together, where the row is not held; vectors
@@ -29,22 +28,33 @@ constexpr int64_t columnsOnTheWay = 16, mostVectors = 8;
 
 int64_t vectorsOnTheWay(int64_t lanes) { return std::min(mostVectors, columnsOnTheWay / lanes); }
 
-int64_t chooseLanes(const Program &program) {
+bool stridesDivide(const Program &program, int64_t lanes) {
+  for (size_t i = 0; i < program.buffers.size(); ++i)
+    if (program.buffers[i].kind == BufferKind::matrix &&
+        rowStride(program, static_cast<int32_t>(i)) % lanes != 0)
+      return false;
+  return true;
+}
+
+bool areAligned(const Program &program, const Alignments &alignments, int64_t lanes) {
+  for (size_t i = 0; i < alignments.size(); ++i) {
+    const Buffer &buffer = program.buffers[i];
+    if (isAlongColumns(buffer.kind) &&
+        std::min(widestAccess, lanes * byteSize(buffer.dtype)) > alignments[i])
+      return false;
+  }
+  return true;
+}
+
+/// The most elements of a vector that divide `columns` and everything else.
+int64_t chooseLanes(const Program &program, const Alignments &alignments, int64_t columns) {
   int64_t widest = 1;
   for (const Buffer &buffer : program.buffers)
     if (buffer.kind == BufferKind::matrix)
       widest = std::max(widest, byteSize(buffer.dtype));
   int64_t lanes = std::clamp<int64_t>(widestAccess / widest, 4, 8);
-  auto divides = [&](int64_t count) {
-    if (program.columns % count != 0)
-      return false;
-    for (size_t i = 0; i < program.buffers.size(); ++i)
-      if (program.buffers[i].kind == BufferKind::matrix &&
-          rowStride(program, static_cast<int32_t>(i)) % count != 0)
-        return false;
-    return true;
-  };
-  while (!divides(lanes))
+  while (columns % lanes != 0 || !stridesDivide(program, lanes) ||
+         !areAligned(program, alignments, lanes))
     lanes /= 2;
   return lanes;
 }
@@ -77,6 +87,14 @@ Demands demandsOf(const Program &program) {
   return demands;
 }
 
+/// Vectors that divide the strides alone, for long rows that are not held. Sums of columns lie one
+/// behind the other, so that not all of them would begin at a vector.
+void allowTails(RowSchedule &schedule, const Program &program, const Alignments &alignments) {
+  int64_t lanes = chooseLanes(program, alignments, /*columns=*/0);
+  if (program.columns >= lanes * warpThreads)
+    schedule.lanes = lanes;
+}
+
 /// Rows that may be cut: a warp a slice, as many vectors a thread as leave no slice part empty.
 void cutRows(RowSchedule &schedule, int64_t columns) {
   int64_t steps = columns / schedule.lanes;
@@ -95,8 +113,7 @@ void holdRows(RowSchedule &schedule, int64_t columns, const Demands &demands) {
   while (schedule.warps < mostTeamWarps && columns > most * schedule.teamThreads())
     schedule.warps *= 2;
   schedule.held = columns <= most * schedule.teamThreads();
-  schedule.vectors =
-      schedule.held ? ceilDiv(columns, schedule.stride()) : vectorsOnTheWay(schedule.lanes);
+  schedule.vectors = ceilDiv(columns, schedule.stride());
   if (schedule.held && demands.accumulates)
     schedule.teams = std::max<int64_t>(1, blockWarps / schedule.warps);
   else if (schedule.warps == 1)
@@ -106,8 +123,11 @@ void holdRows(RowSchedule &schedule, int64_t columns, const Demands &demands) {
     schedule.blocks = residentThreads / schedule.threads();
 }
 
-/// What several loops read, where it fits.
-void keepRows(RowSchedule &schedule, const Program &program, const Demands &demands) {
+/// Rows that go by a few vectors a thread at a time. What several loops read is kept, where it
+/// fits.
+void streamRows(RowSchedule &schedule, const Program &program, const Demands &demands,
+                const GpuTarget &target) {
+  schedule.vectors = vectorsOnTheWay(schedule.lanes);
   int64_t bytes = 0;
   std::vector<KeptRow> kept;
   for (int32_t buffer : demands.known)
@@ -116,7 +136,7 @@ void keepRows(RowSchedule &schedule, const Program &program, const Demands &dema
       int64_t row = program.columns * byteSize(program.buffers[buffer].dtype);
       bytes += ceilDiv(row, widestAccess) * widestAccess;
     }
-  if (bytes > mostKeptBytes)
+  if (bytes > target.blockSharedBytes() - reductionBytes)
     return;
   schedule.kept = std::move(kept);
   schedule.keptBytes = bytes;
@@ -124,22 +144,25 @@ void keepRows(RowSchedule &schedule, const Program &program, const Demands &dema
 
 } // namespace
 
-RowSchedule scheduleRows(const Program &program) {
+RowSchedule scheduleRows(const Program &program, const GpuTarget &target,
+                         const Alignments &alignments) {
   RowSchedule schedule;
+  schedule.lanes = chooseLanes(program, alignments, program.columns);
   if (program.flat) {
-    schedule.lanes = chooseLanes(program);
     schedule.warps = blockWarps;
     schedule.vectors = vectorsOnTheWay(schedule.lanes);
     return schedule;
   }
-  schedule.lanes = chooseLanes(program);
   Demands demands = demandsOf(program);
-  if (demands.reduces || demands.gathers)
+  bool isCut = !demands.reduces && !demands.gathers;
+  if (!isCut)
     holdRows(schedule, program.columns, demands);
-  else
+  if (!demands.accumulates && (isCut || !schedule.held))
+    allowTails(schedule, program, alignments);
+  if (isCut)
     cutRows(schedule, program.columns);
-  if (!schedule.held && schedule.teams == 1)
-    keepRows(schedule, program, demands);
+  else if (!schedule.held)
+    streamRows(schedule, program, demands, target);
   schedule.rows = demands.accumulates ? rowsPerTask : schedule.teams;
   return schedule;
 }

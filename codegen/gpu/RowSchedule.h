@@ -10,6 +10,7 @@
 // of their own.
 #pragma once
 
+#include "codegen/gpu/GpuTarget.h"
 #include "ir/row/RowProgram.h"
 
 namespace gradc::codegen::gpu {
@@ -22,7 +23,9 @@ struct KeptRow {
 };
 
 struct RowSchedule {
-  int64_t lanes = 1;   ///< elements of a vector; divides the columns and all row strides
+  /// Elements of a vector. Divides all row strides, and the columns but for long rows that are not
+  /// held: their last elements are taken one a thread.
+  int64_t lanes = 1;
   int64_t warps = 1;   ///< of a team
   int64_t teams = 1;   ///< of a block
   int64_t rows = 1;    ///< of a task
@@ -39,9 +42,14 @@ struct RowSchedule {
   int64_t stride() const { return teamThreads() * lanes; }
 };
 
-/// Expects a program that row::verify accepts. Where a program sums over rows (columnPartial), a
-/// task's rows are row::rowsPerTask, since the number of partial sums is part of the graph.
-RowSchedule scheduleRows(const row::Program &program);
+/// Of a program's buffers, in their order: bytes that their addresses are multiples of.
+using Alignments = std::vector<int64_t>;
+
+/// Expects a program that row::verify accepts, whose buffers begin at multiples of so many bytes
+/// (empty: all of widestAccess). Where a program sums over rows (columnPartial), a task's rows are
+/// row::rowsPerTask, since the number of partial sums is part of the graph.
+RowSchedule scheduleRows(const row::Program &program, const GpuTarget &target,
+                         const Alignments &alignments = {});
 
 /// Number of tasks for `extent` rows (elements, where flat).
 int64_t taskCount(const row::Program &program, const RowSchedule &schedule, int64_t extent);

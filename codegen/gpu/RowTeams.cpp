@@ -10,9 +10,11 @@ using namespace gradc::row;
 
 namespace gradc::codegen::gpu {
 
-RowTeams::RowTeams(BlockPrinter &printer, const Program &program, const RowSchedule &schedule)
-    : k(printer), program(program), schedule(schedule), loops(splitIntoLoops(program)),
-      nodes(k.v, program, loops, uniformOfWarp(k)),
+RowTeams::RowTeams(BlockPrinter &printer, const Program &program, const RowSchedule &schedule,
+                   const Vectors &one)
+    : k(printer), program(program), schedule(schedule), loops(splitIntoLoops(program)), one(one),
+      nodes(k.v, program, loops, uniformOfWarp(k)), elements(one, program, loops),
+      wholeVectors(program.columns / schedule.lanes * schedule.lanes),
       team(k.divide(k.thread(), schedule.teamThreads())),
       member(k.remainder(k.thread(), schedule.teamThreads())),
       group(k.divide(k.task(), schedule.slices)), slice(k.remainder(k.task(), schedule.slices)),
@@ -95,29 +97,29 @@ Columns RowTeams::heldColumns(HeldVectors &held) {
   int64_t sliceColumns = schedule.vectors * schedule.stride();
   Value first = k.add(k.mul(slice, sliceColumns), k.mul(member, schedule.lanes));
   Columns columns{first, schedule.vectors, {}, schedule.stride(), &held};
-  if (program.columns % sliceColumns != 0)
+  if (wholeVectors % sliceColumns != 0)
     columns.lastMask =
-        k.less(k.add(first, (schedule.vectors - 1) * schedule.stride()), k.index(program.columns));
+        k.less(k.add(first, (schedule.vectors - 1) * schedule.stride()), k.index(wholeVectors));
   return columns;
 }
 
 /// What a reduction takes of each vector, by reduction; stores and sums of columns take place.
-SmallVector<RowTeams::Values> RowTeams::emitStep(const RowState &row, const Loop &loop,
-                                                 const Columns &columns,
+SmallVector<RowTeams::Values> RowTeams::emitStep(const RowNodes &by, const RowState &row,
+                                                 const Loop &loop, const Columns &columns,
                                                  MutableArrayRef<Value> sums) {
   SmallVector<Values> parts(loop.reductions.size());
-  nodes.computeColumns(row, loop, columns, [&](int64_t u, const ColumnValues &values) {
+  by.computeColumns(row, loop, columns, [&](int64_t u, const ColumnValues &values) {
     for (auto [r, reduction] : llvm::enumerate(loop.reductions)) {
-      Value x = nodes.vector(row, values, program.nodes[reduction].operands[0], ValueType::f32);
+      Value x = by.vector(row, values, program.nodes[reduction].operands[0], ValueType::f32);
       if (Value mask = columns.mask(u))
-        x = k.select(mask, x, nodes.identity(reduction));
+        x = k.select(mask, x, by.identity(reduction));
       parts[r].push_back(x);
     }
     for (int32_t index : loop.effects) {
       const Effect &effect = program.effects[index];
-      Value x = nodes.vector(row, values, effect.node, nodes.storedType(effect));
+      Value x = by.vector(row, values, effect.node, by.storedType(effect));
       if (effect.kind == EffectKind::store) {
-        nodes.store(row, effect.buffer, columns, u, x);
+        by.store(row, effect.buffer, columns, u, x);
       } else if (sums.empty()) {
         addToSum(row, index, columns, u, x);
       } else {
@@ -142,15 +144,18 @@ void RowTeams::emitHeldLoop(RowState &row, size_t index, const Columns &columns,
                             MutableArrayRef<Value> sums) {
   const Loop &loop = loops.loops[index];
   nodes.splatUses(row, loop);
-  finishReductions(row, index, emitStep(row, loop, columns, sums));
+  SmallVector<Values> parts = emitStep(nodes, row, loop, columns, sums);
+  if (wholeVectors < program.columns) // of rows that are cut, in which nothing is reduced
+    k.ifTrue(k.equal(slice, k.index(schedule.slices - 1)), [&] { emitTail(row, index); });
+  finishReductions(row, index, parts, {});
 }
 
-/// All columns of a row, `schedule.vectors` of them a thread at a time.
+/// The columns of a row in vectors, `schedule.vectors` of them a thread at a time.
 void RowTeams::forSteps(SmallVectorImpl<Value> &carried,
                         function_ref<void(const Columns &, MutableArrayRef<Value>)> body) {
   Value offset = k.mul(member, schedule.lanes);
   int64_t step = schedule.vectors * schedule.stride();
-  int64_t full = program.columns / step * step, rest = program.columns - full;
+  int64_t full = wholeVectors / step * step, rest = wholeVectors - full;
   if (full > 0)
     emitLoop(k.builder(), k.location(), k.index(0), k.index(full), k.index(step), carried,
              [&](Value first, SmallVectorImpl<Value> &current) {
@@ -165,7 +170,7 @@ void RowTeams::forSteps(SmallVectorImpl<Value> &carried,
   Columns columns{k.add(offset, full), vectors, {}, schedule.stride(), &held};
   if (rest % schedule.stride() != 0)
     columns.lastMask =
-        k.less(k.add(columns.first, (vectors - 1) * schedule.stride()), k.index(program.columns));
+        k.less(k.add(columns.first, (vectors - 1) * schedule.stride()), k.index(wholeVectors));
   body(columns, carried);
 }
 
@@ -176,9 +181,9 @@ void RowTeams::emitStreamedLoop(RowState &row, size_t index) {
   for (NodeId reduction : loop.reductions)
     totals.append(schedule.vectors, nodes.identity(reduction));
   forSteps(totals, [&](const Columns &columns, MutableArrayRef<Value> current) {
-    takeKept(index, columns);
-    SmallVector<Values> parts = emitStep(row, loop, columns, {});
-    keep(index, columns);
+    takeKept(k.v, index, columns);
+    SmallVector<Values> parts = emitStep(nodes, row, loop, columns, {});
+    keep(k.v, index, columns);
     for (auto [r, reduction] : llvm::enumerate(loop.reductions))
       for (auto [u, part] : llvm::enumerate(parts[r])) {
         Value &total = current[r * schedule.vectors + u];
@@ -188,7 +193,25 @@ void RowTeams::emitStreamedLoop(RowState &row, size_t index) {
   SmallVector<Values> parts;
   for (size_t r = 0; r < loop.reductions.size(); ++r)
     parts.emplace_back(ArrayRef<Value>(totals).slice(r * schedule.vectors, schedule.vectors));
-  finishReductions(row, index, parts);
+  finishReductions(row, index, parts, emitTail(row, index));
+}
+
+/// Columns that are no whole vector, one a thread.
+SmallVector<RowTeams::Values> RowTeams::emitTail(const RowState &row, size_t index) {
+  int64_t rest = program.columns - wholeVectors;
+  if (rest == 0)
+    return {};
+  const Loop &loop = loops.loops[index];
+  RowState state = row;
+  state.splats.assign(state.splats.size(), Value()); // the row's are whole vectors
+  elements.splatUses(state, loop);
+  HeldVectors held;
+  Columns columns{k.add(k.index(wholeVectors), member), 1, k.less(member, k.index(rest)),
+                  /*stride=*/0, &held};
+  takeKept(one, index, columns);
+  SmallVector<Values> parts = emitStep(elements, state, loop, columns, {});
+  keep(one, index, columns);
+  return parts;
 }
 
 //===-- across threads
@@ -221,12 +244,15 @@ Value RowTeams::combineWarp(NodeId reduction, Value x) {
 }
 
 /// The reductions of a loop, known to all threads of the team as row-level values.
-void RowTeams::finishReductions(RowState &row, size_t index, ArrayRef<Values> parts) {
+void RowTeams::finishReductions(RowState &row, size_t index, ArrayRef<Values> parts,
+                                ArrayRef<Values> tails) {
   ArrayRef<NodeId> reductions = loops.loops[index].reductions;
   Values totals;
-  for (auto [reduction, values] : llvm::zip_equal(reductions, parts)) {
+  for (auto [r, reduction] : llvm::enumerate(reductions)) {
     auto combine = [&](Value x, Value y) { return nodes.combine(reduction, x, y); };
-    Value x = k.v.foldLanes(combineAll(reduction, values), combine);
+    Value x = k.v.foldLanes(combineAll(reduction, parts[r]), combine);
+    if (!tails.empty())
+      x = combine(x, one.foldLanes(tails[r].front(), combine));
     totals.push_back(combineWarp(reduction, x));
   }
   Value slot = slots[index];
@@ -246,55 +272,6 @@ void RowTeams::finishReductions(RowState &row, size_t index, ArrayRef<Values> pa
   }
   for (auto [reduction, total] : llvm::zip_equal(reductions, totals))
     row.scalars[reduction] = total;
-}
-
-//===-- sums of columns
-
-void RowTeams::zeroSums() {
-  Values none;
-  forSteps(none, [&](const Columns &columns, MutableArrayRef<Value>) {
-    for (int32_t effect : accumulations)
-      for (int64_t u = 0; u < columns.vectors; ++u)
-        k.v.storeVector(Dtype::f32, k.reals(0),
-                        nodes.address(shared, program.effects[effect].buffer, columns, u),
-                        columns.mask(u));
-  });
-}
-
-/// Sums of a team's rows to those of the block's: vector after vector through shared memory, of
-/// which two parts take turns, so that one barrier a vector is enough.
-void RowTeams::storeSums(ArrayRef<Value> sums) {
-  HeldVectors unused;
-  Columns columns = heldColumns(unused);
-  int64_t exchanged = k.threads() * schedule.lanes;
-  Value parts = schedule.teams > 1 ? k.shared(2 * exchanged) : Value();
-  for (auto [i, sum] : llvm::enumerate(sums)) {
-    auto index = static_cast<int64_t>(i);
-    int64_t u = index % schedule.vectors;
-    int32_t buffer = program.effects[accumulations[index / schedule.vectors]].buffer;
-    auto store = [&](Value total) {
-      k.v.storeVector(Dtype::f32, total, nodes.address(shared, buffer, columns, u),
-                      columns.mask(u));
-    };
-    if (!parts) {
-      store(sum);
-      continue;
-    }
-    Value part = k.at(parts, index % 2 * exchanged);
-    k.store(sum, k.at(part, k.mul(k.thread(), schedule.lanes)));
-    k.barrier();
-    k.ifTrue(k.equal(team, k.index(0)), [&] { store(addTeams(part)); });
-  }
-}
-
-Value RowTeams::addTeams(Value part) {
-  Value total;
-  for (int64_t other = 0; other < schedule.teams; ++other) {
-    Value place = k.at(k.at(part, other * schedule.stride()), k.mul(member, schedule.lanes));
-    Value x = k.load(place);
-    total = total ? k.v.add(total, x) : x;
-  }
-  return total;
 }
 
 } // namespace gradc::codegen::gpu

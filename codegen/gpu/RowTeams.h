@@ -9,7 +9,9 @@ namespace gradc::codegen::gpu {
 
 class RowTeams {
 public:
-  RowTeams(BlockPrinter &printer, const row::Program &program, const RowSchedule &schedule);
+  /// `one`: vectors of one element, for what is left of a row. All outlive the object.
+  RowTeams(BlockPrinter &printer, const row::Program &program, const RowSchedule &schedule,
+           const Vectors &one);
 
   /// Prints the kernel's body.
   void emit();
@@ -30,20 +32,23 @@ private:
   void emitStreamedLoop(RowState &row, size_t loop);
   /// Vectors of rows that are kept: those that an earlier loop knew become known to a step, and
   /// what a step came to know is kept for later loops.
-  void takeKept(size_t loop, const Columns &columns);
-  void keep(size_t loop, const Columns &columns);
+  void takeKept(const Vectors &by, size_t loop, const Columns &columns);
+  void keep(const Vectors &by, size_t loop, const Columns &columns);
   bool touches(size_t loop, int32_t buffer) const;
   Value keptAddress(const KeptRow &row, const Columns &columns, int64_t vector);
   void forSteps(llvm::SmallVectorImpl<Value> &carried,
                 llvm::function_ref<void(const Columns &, llvm::MutableArrayRef<Value>)> body);
-  llvm::SmallVector<Values> emitStep(const RowState &row, const row::Loop &loop,
+  llvm::SmallVector<Values> emitTail(const RowState &row, size_t loop);
+  llvm::SmallVector<Values> emitStep(const RowNodes &by, const RowState &row, const row::Loop &loop,
                                      const Columns &columns, llvm::MutableArrayRef<Value> sums);
   void addToSum(const RowState &row, int32_t effect, const Columns &columns, int64_t vector,
                 Value x);
 
   // --- across threads
   void teamBarrier();
-  void finishReductions(RowState &row, size_t loop, llvm::ArrayRef<Values> parts);
+  /// `parts`: vectors of the thread, by reduction; `tails`: likewise, of its last element, if any.
+  void finishReductions(RowState &row, size_t loop, llvm::ArrayRef<Values> parts,
+                        llvm::ArrayRef<Values> tails);
   Value combineWarp(row::NodeId reduction, Value x);
   Value combineAll(row::NodeId reduction, Values values) const;
 
@@ -56,7 +61,9 @@ private:
   const row::Program &program;
   RowSchedule schedule;
   row::Loops loops;
-  RowNodes nodes;
+  const Vectors &one;
+  RowNodes nodes, elements;
+  int64_t wholeVectors;                     ///< columns of a row that vectors take
   llvm::SmallVector<int32_t> accumulations; ///< effects that sum columns
   Value team, member;                       ///< of the block, and thread in it
   Value group, slice;                       ///< of rows, and of columns: the task's

@@ -13,6 +13,11 @@ namespace {
 /// Accumulators of a thread, whose loads are on their way together.
 constexpr int64_t unroll = 4;
 
+/// Elements of a vector in a buffer that begins at a multiple of `alignment` bytes.
+int64_t lanesOf(int64_t alignment) {
+  return std::min(widestAccess, alignment) / row::byteSize(Dtype::f32);
+}
+
 /// The sum of one f64 of each thread, in thread 0: halves of the block, until one is left.
 Value addThreads(BlockPrinter &k, Value x) {
   OpBuilder &b = k.builder();
@@ -124,9 +129,10 @@ LLVM::LLVMFuncOp emitFoldRows(ModuleOp module, StringRef name, int64_t columns,
   return k.finish();
 }
 
-LLVM::LLVMFuncOp emitChunkSquareSums(ModuleOp module, StringRef name, const GpuTarget &target) {
-  constexpr int64_t threads = 256, lanes = 4;
-  BlockPrinter k(module, name, {true, true}, threads, target.vectors(lanes));
+LLVM::LLVMFuncOp emitChunkSquareSums(ModuleOp module, StringRef name, const GpuTarget &target,
+                                     int64_t alignment) {
+  constexpr int64_t threads = 256;
+  BlockPrinter k(module, name, {true, true}, threads, target.vectors(lanesOf(alignment)));
   Value first = k.mul(k.task(), row::flatElementsPerTask);
   Value last = k.minimum(k.add(first, row::flatElementsPerTask), k.extent());
   Value sum = sumElements(k, first, last, k.buffers()[0], [&](Value total, Value x) {
@@ -137,9 +143,10 @@ LLVM::LLVMFuncOp emitChunkSquareSums(ModuleOp module, StringRef name, const GpuT
   return k.finish();
 }
 
-LLVM::LLVMFuncOp emitFoldAll(ModuleOp module, StringRef name, const GpuTarget &target) {
-  constexpr int64_t threads = 1024, lanes = 4;
-  BlockPrinter k(module, name, {true, true}, threads, target.vectors(lanes));
+LLVM::LLVMFuncOp emitFoldAll(ModuleOp module, StringRef name, const GpuTarget &target,
+                             int64_t alignment) {
+  constexpr int64_t threads = 1024;
+  BlockPrinter k(module, name, {true, true}, threads, target.vectors(lanesOf(alignment)));
   Value sum = sumElements(k, k.index(0), k.extent(), k.buffers()[0],
                           [&](Value total, Value x) { return k.v.add(total, widened(k, x)); });
   storeSum(k, sum, k.buffers()[1]);

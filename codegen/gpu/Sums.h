@@ -20,13 +20,16 @@ mlir::LLVM::LLVMFuncOp emitFoldRows(mlir::ModuleOp module, llvm::StringRef name,
                                     const GpuTarget &target);
 
 /// Buffers {x f32 [extent], partials f32 [tasks]}: partials[task] is the sum of the squares of the
-/// elements of a task. Tasks: ceil(extent / row::flatElementsPerTask).
+/// elements of a task. Tasks: ceil(extent / row::flatElementsPerTask). x begins at a multiple of
+/// `alignment` bytes.
 mlir::LLVM::LLVMFuncOp emitChunkSquareSums(mlir::ModuleOp module, llvm::StringRef name,
-                                           const GpuTarget &target);
+                                           const GpuTarget &target,
+                                           int64_t alignment = widestAccess);
 
-/// Buffers {x f32 [extent], out f32 [1]}: the sum of x, added up in f64. One task.
+/// Buffers {x f32 [extent], out f32 [1]}: the sum of x, added up in f64. One task. x begins at a
+/// multiple of `alignment` bytes.
 mlir::LLVM::LLVMFuncOp emitFoldAll(mlir::ModuleOp module, llvm::StringRef name,
-                                   const GpuTarget &target);
+                                   const GpuTarget &target, int64_t alignment = widestAccess);
 
 /// What a launch of any of them does that adds up `elements` f32 to `sums`, in `flopsEach`
 /// operations an element.

@@ -26,6 +26,12 @@ struct Loops {
   std::vector<std::vector<int32_t>> stageStores;
 };
 
+/// Whether a loop goes through such a buffer column by column, so that vectors of it are accessed.
+inline bool isAlongColumns(BufferKind kind) {
+  return kind == BufferKind::matrix || kind == BufferKind::column ||
+         kind == BufferKind::columnPartial;
+}
+
 /// Expects a program that `verify` accepts.
 Loops splitIntoLoops(const Program &program);
 

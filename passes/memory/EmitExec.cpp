@@ -9,15 +9,6 @@ using namespace gradc::nn;
 
 namespace {
 
-SmallVector<int64_t> strides(const Command &command) {
-  SmallVector<int64_t> list;
-  for (const Storage &storage : command.operands)
-    list.push_back(storage.rowStride);
-  for (const Storage &storage : command.results)
-    list.push_back(storage.rowStride);
-  return list;
-}
-
 /// A name that says what the kernel does: the mnemonics of the ops in it.
 std::string kernelName(Operation *op, size_t number) {
   std::string name;
@@ -100,7 +91,7 @@ size_t ExecEmitter::emitGroup(OpBuilder &builder, const ProgramStorage &program,
                    llvm::all_of(command.operands, isFixed) &&
                    llvm::all_of(command.results, isFixed);
     if (mayJoin)
-      launches[kernelSignature(library, command.op, strides(command))].push_back(&command);
+      launches[kernelSignature(library, command.op, command.layout())].push_back(&command);
     else if (command.isGemm)
       emitGemm(builder, program, command);
     else
@@ -264,14 +255,15 @@ static StringAttr reasonOf(const Command &command) {
 
 FlatSymbolRefAttr ExecEmitter::kernelFor(const Command &command, bool takesTable) {
   FlatSymbolRefAttr &symbol =
-      kernels[{kernelSignature(library, command.op, strides(command)), takesTable}];
+      kernels[{kernelSignature(library, command.op, command.layout()), takesTable}];
   if (symbol)
     return symbol;
   std::string name = kernelName(command.op, kernels.size() - 1);
   symbol = FlatSymbolRefAttr::get(module.getContext(), name);
   OpBuilder::InsertionGuard guard(kernelBuilder);
   kernelBuilder.setInsertionPointToEnd(module.getBody());
-  auto kernel = exec::KernelOp::create(kernelBuilder, command.op->getLoc(), name, strides(command),
+  auto kernel = exec::KernelOp::create(kernelBuilder, command.op->getLoc(), name,
+                                       command.rowStrides, command.alignments,
                                        command.workspaceBytes, reasonOf(command), takesTable);
   Block *body = kernelBuilder.createBlock(&kernel.getBody());
   IRMapping mapping;

@@ -17,11 +17,13 @@ static void printType(Type type, RuntimeSizes sizes, llvm::raw_ostream &out) {
 }
 
 std::string kernelSignature(const KernelLibrary &library, Operation *op,
-                            ArrayRef<int64_t> strides) {
+                            const KernelLayout &layout) {
   std::string text;
   llvm::raw_string_ostream stream(text);
+  for (int64_t alignment : layout.alignments)
+    stream << alignment << " ";
   if (auto fused = dyn_cast<FusedOp>(op)) {
-    stream << row::print(buildClusterProgram(fused, strides).program);
+    stream << row::print(buildClusterProgram(fused, layout.rowStrides).program);
     return text;
   }
   RuntimeSizes sizes = library.runtimeSizes(op);
@@ -30,7 +32,7 @@ std::string kernelSignature(const KernelLibrary &library, Operation *op,
     printType(type, sizes, stream << " ");
   for (Type type : op->getResultTypes())
     printType(type, sizes, stream << " -> ");
-  for (int64_t stride : strides)
+  for (int64_t stride : layout.rowStrides)
     stream << ", " << stride;
   return text;
 }

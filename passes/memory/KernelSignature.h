@@ -7,8 +7,8 @@ namespace gradc {
 
 /// Equal for two commands exactly when one kernel computes both: of a cluster its row program,
 /// whose extent is a run-time argument; of other ops their attributes, types (less the sizes that a
-/// launch says) and row strides. `strides` has one of each operand and then result; 0: contiguous.
+/// launch says) and row strides; of all the alignments.
 std::string kernelSignature(const KernelLibrary &library, mlir::Operation *op,
-                            llvm::ArrayRef<int64_t> strides);
+                            const KernelLayout &layout);
 
 } // namespace gradc

@@ -1,6 +1,10 @@
 // Where every value of a program lives: buffers, slots, and what the program returns.
+#include "ir/row/Loops.h"
 #include "mlir/IR/Matchers.h"
 #include "passes/memory/StorageAssigner.h"
+#include "llvm/Support/MathExtras.h"
+
+#include <numeric>
 
 using namespace mlir;
 using namespace gradc::nn;
@@ -27,8 +31,21 @@ int32_t StorageAssigner::newBuffer(Space space, int64_t size, int64_t offset, in
   return static_cast<int32_t>(out.buffers.size()) - 1;
 }
 
-Storage StorageAssigner::arenaStorage(Type type, int64_t at) {
-  return {newBuffer(Space::arena, byteSize(type), 0, at), 0, 0, 0};
+Storage StorageAssigner::arenaStorage(Type type, int64_t at, int64_t rowStride) {
+  return {newBuffer(Space::arena, paddedBytes(type, rowStride), 0, at), 0, rowStride, 0};
+}
+
+int64_t StorageAssigner::paddedStride(Type type) const {
+  constexpr int64_t longRow = 1024; // accesses, so that padding is less than a thousandth
+  auto tensor = cast<RankedTensorType>(type);
+  int64_t access = library.accessBytes();
+  if (tensor.getRank() != 2 || tensor.getEncoding() || access == 1)
+    return 0;
+  int64_t elementBytes = tensor.getElementTypeBitWidth() / 8;
+  int64_t rowBytes = tensor.getShape().back() * elementBytes;
+  if (rowBytes < longRow * access || rowBytes % access == 0)
+    return 0;
+  return llvm::alignTo(rowBytes, access) / elementBytes;
 }
 
 Storage StorageAssigner::slotStorage(DictionaryAttr slot, DictionaryAttr parameter, Type type) {
@@ -100,14 +117,13 @@ LogicalResult StorageAssigner::finish(Command command, int64_t at) {
   if (command.isGemm) {
     command.workspaceBytes = gemmWorkspace(cast<ProductOpInterface>(command.op));
   } else {
-    FailureOr<KernelGeometry> geometry = library.geometry(command.op, strides(command));
-    if (failed(geometry)) {
-      command.op->getParentOfType<ModuleOp>()->setAttr(refusedByTarget,
-                                                       UnitAttr::get(command.op->getContext()));
+    command.rowStrides = strides(command);
+    command.alignments = alignments(command);
+    FailureOr<KernelGeometry> geometry = library.geometry(command.op, command.layout());
+    if (failed(geometry))
       return failure();
-    }
     command.geometry = *geometry;
-    command.work = library.work(command.op, strides(command));
+    command.work = library.work(command.op, command.layout());
     command.workspaceBytes = geometry->workspaceBytes;
   }
   if (command.workspaceBytes > 0)
@@ -133,6 +149,25 @@ SmallVector<int64_t> StorageAssigner::strides(const Command &command) {
     list.push_back(storage.rowStride);
   list.resize(command.op->getNumOperands() + command.op->getNumResults(), 0);
   return list;
+}
+
+SmallVector<int64_t> StorageAssigner::alignments(const Command &command) const {
+  int64_t access = library.accessBytes();
+  if (access == 1)
+    return {};
+  SmallVector<int64_t> list;
+  for (const Storage &storage : llvm::concat<const Storage>(command.operands, command.results))
+    list.push_back(std::gcd(access, std::gcd(storage.offset, storage.loopStride)));
+  // What is read an element at a time may lie anywhere, and is no reason for a kernel of its own.
+  if (auto fused = dyn_cast<FusedOp>(command.op)) {
+    ClusterProgram cluster = buildClusterProgram(fused, command.rowStrides);
+    for (auto [alignment, buffer] : llvm::zip_equal(
+             list, llvm::concat<int32_t>(cluster.operandBuffers, cluster.resultBuffers)))
+      if (buffer >= 0 && !row::isAlongColumns(cluster.program.buffers[buffer].kind))
+        alignment = access;
+  }
+  bool isFull = llvm::all_of(list, [&](int64_t bytes) { return bytes == access; });
+  return isFull ? SmallVector<int64_t>() : list;
 }
 
 void StorageAssigner::extend(int32_t buffer, int64_t at) {

@@ -11,6 +11,7 @@
 #include "passes/memory/StateLayout.h"
 
 #include <optional>
+#include <vector>
 
 namespace gradc {
 
@@ -33,23 +34,32 @@ struct Storage {
   bool operator==(const Storage &) const = default;
 };
 
+/// Bytes of all rows of a tensor; with a row stride (in elements) those between them, too.
+inline int64_t paddedBytes(mlir::Type type, int64_t rowStride) {
+  int64_t columns = nn::rowSpaceOf(type).columns;
+  return rowStride == 0 ? nn::byteSize(type) : nn::byteSize(type) / columns * rowStride;
+}
+
 /// One command. `op` is the nn op it runs; for a copy or a fill, a fused op in `scratch`.
 struct Command {
   mlir::Operation *op = nullptr;
   llvm::SmallVector<Storage> operands; ///< null buffer for an operand that is an immediate
   llvm::SmallVector<Storage> results;
-  KernelGeometry geometry;        ///< of launches
-  std::optional<KernelWork> work; ///< of launches that the target counts
-  int32_t workspace = -1;         ///< buffer index, or -1
+  llvm::SmallVector<int64_t> rowStrides, alignments; ///< of launches: their layout
+  KernelGeometry geometry;                           ///< of launches
+  std::optional<KernelWork> work;                    ///< of launches that the target counts
+  int32_t workspace = -1;                            ///< buffer index, or -1
   int64_t workspaceBytes = 0;
   bool isGemm = false; ///< a product by the runtime's library
+
+  KernelLayout layout() const { return {rowStrides, alignments}; }
 };
 
 struct ProgramStorage {
   mlir::func::FuncOp function;
   llvm::SmallVector<MemoryBuffer> buffers;
   /// Commands before, in, and after the loop over microbatches; without a loop all are in `before`.
-  llvm::SmallVector<Command> before, body, after;
+  std::vector<Command> before, body, after;
   int64_t loopCount = 0; ///< 0: no loop
   /// Storage of each value that the function returns.
   llvm::SmallVector<Storage> returned;

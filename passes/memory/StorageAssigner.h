@@ -22,7 +22,10 @@ public:
 private:
   // --- buffers, slots, and the end
   int32_t newBuffer(Space space, int64_t size, int64_t offset, int64_t at);
-  Storage arenaStorage(mlir::Type type, int64_t at);
+  Storage arenaStorage(mlir::Type type, int64_t at, int64_t rowStride = 0);
+  /// The row stride with which long rows begin at multiples of the target's widest access; 0 where
+  /// they do anyway, or where rows are short.
+  int64_t paddedStride(mlir::Type type) const;
   Storage slotStorage(mlir::DictionaryAttr slot, mlir::DictionaryAttr parameter, mlir::Type type);
   void bind(mlir::Value value, Storage storage);
   void bindArguments(mlir::Block &body);
@@ -35,6 +38,9 @@ private:
   llvm::LogicalResult finish(Command command, int64_t at);
   int64_t gemmWorkspace(nn::ProductOpInterface product);
   static llvm::SmallVector<int64_t> strides(const Command &command);
+  /// For the target, as far as is known before buffers are placed: each begins at a multiple of 64
+  /// bytes.
+  llvm::SmallVector<int64_t> alignments(const Command &command) const;
   void extend(int32_t buffer, int64_t at);
   /// A buffer lives until the last use of whatever was in it.
   void closeLifespans();
@@ -50,6 +56,8 @@ private:
   static Storage concatPart(nn::ConcatOp op, size_t part, Storage whole);
   llvm::LogicalResult placeCommand(mlir::Operation &op, nn::FusionOpInterface fusion);
   bool acceptsStride(nn::FusionOpInterface fusion, unsigned index, bool isResult);
+  /// Whether a result may have a row stride: its op writes it and all its readers take it.
+  bool mayPad(nn::FusionOpInterface fusion, mlir::OpResult result);
   Storage chooseResult(Command &command, nn::FusionOpInterface fusion, mlir::OpResult result,
                        int64_t at);
   /// A result that only a concat of this block uses is written into the concat's buffer.
@@ -87,7 +95,7 @@ private:
   const KernelLibrary &library;
   Lifetimes lifetimes;
   ProgramStorage out;
-  llvm::SmallVector<Command> *stream = nullptr;
+  std::vector<Command> *stream = nullptr;
   llvm::DenseMap<mlir::Value, Storage> storageOf;
   llvm::DenseMap<mlir::Value, Storage> wanted;
   llvm::DenseMap<mlir::Attribute, int32_t> slotBuffers;

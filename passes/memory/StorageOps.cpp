@@ -147,7 +147,22 @@ Storage StorageAssigner::chooseResult(Command &command, FusionOpInterface fusion
     return *part;
   if (std::optional<Storage> taken = takeOver(command, fusion, result))
     return *taken;
-  return arenaStorage(result.getType(), at);
+  int64_t stride = paddedStride(result.getType());
+  return arenaStorage(result.getType(), at, stride && mayPad(fusion, result) ? stride : 0);
+}
+
+bool StorageAssigner::mayPad(FusionOpInterface fusion, OpResult result) {
+  // A flat program does not see rows at all, which is better still than rows of whole vectors.
+  auto seesRows = [](Operation *op) {
+    auto fused = dyn_cast<FusedOp>(op);
+    return !fused || !buildClusterProgram(fused).program.flat;
+  };
+  return seesRows(fusion) && acceptsStride(fusion, result.getResultNumber(), true) &&
+         llvm::all_of(result.getUses(), [&](OpOperand &use) {
+           auto reader = dyn_cast<FusionOpInterface>(use.getOwner());
+           return reader && reader.getFusionRole() != FusionRole::view && seesRows(reader) &&
+                  acceptsStride(reader, use.getOperandNumber(), false);
+         });
 }
 
 std::optional<Storage> StorageAssigner::partOfConcat(FusionOpInterface fusion, OpResult result,
@@ -184,14 +199,18 @@ bool StorageAssigner::isFreeFor(Command &command, FusionOpInterface fusion, unsi
   Value operand = result.getOwner()->getOperand(index);
   // Another operand may be a part of this one's memory, which rows yet to come read.
   auto isThere = [&](const Storage &other) { return other.buffer == storage.buffer; };
+  bool isPadded = storage.rowStride != 0;
   if (storage.buffer < 0 || byteSize(operand.getType()) != byteSize(result.getType()) ||
-      storage.rowStride || storage.offset || storage.loopStride ||
-      llvm::any_of(command.results, isThere) || llvm::count_if(command.operands, isThere) != 1 ||
+      (isPadded &&
+       (storage.rowStride != paddedStride(result.getType()) || !mayPad(fusion, result))) ||
+      storage.offset || storage.loopStride || llvm::any_of(command.results, isThere) ||
+      llvm::count_if(command.operands, isThere) != 1 ||
       !mayOverwrite(command, fusion, index, result))
     return false;
   const MemoryBuffer &buffer = out.buffers[storage.buffer];
   bool ownSlot = buffer.space == Space::state && returnsTo(result, storage.buffer);
-  return (buffer.space == Space::arena || ownSlot) && buffer.size == byteSize(result.getType()) &&
+  return (buffer.space == Space::arena || ownSlot) &&
+         buffer.size == paddedBytes(result.getType(), storage.rowStride) &&
          allDeadAfter(storage.buffer, result.getOwner());
 }
 
@@ -200,7 +219,9 @@ bool StorageAssigner::mayOverwrite(Command &command, FusionOpInterface fusion, u
   auto fused = dyn_cast<FusedOp>(result.getOwner());
   if (!fused)
     return fusion.getInPlaceOperand(result.getResultNumber()) == static_cast<int64_t>(operand);
-  ClusterProgram cluster = buildClusterProgram(fused, strides(command));
+  SmallVector<int64_t> taken = strides(command);
+  taken[fused->getNumOperands() + result.getResultNumber()] = taken[operand];
+  ClusterProgram cluster = buildClusterProgram(fused, taken);
   return cluster.operandBuffers[operand] >= 0 &&
          row::mayAlias(cluster.program, cluster.operandBuffers[operand],
                        cluster.resultBuffers[result.getResultNumber()]);

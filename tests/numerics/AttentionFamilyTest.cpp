@@ -63,13 +63,14 @@ void emitOp(const std::string &text, mlir::ModuleOp module, llvm::StringRef name
   llvm::SmallVector<int64_t> strides(op->getNumOperands() + op->getNumResults(), 0);
   mlir::OpBuilder builder(context);
   builder.setInsertionPointToEnd(source->getBody());
-  auto kernel = exec::KernelOp::create(builder, op->getLoc(), name, strides, 0,
-                                       /*reason=*/nullptr);
+  auto kernel =
+      exec::KernelOp::create(builder, op->getLoc(), name, strides, llvm::ArrayRef<int64_t>(), 0,
+                             /*reason=*/nullptr);
   mlir::Block *body = builder.createBlock(&kernel.getBody());
   for (mlir::Value operand : op->getOperands())
     body->addArgument(operand.getType(), operand.getLoc());
   builder.clone(*op)->setOperands(body->getArguments());
-  auto made = CpuKernelLibrary(target).geometry(op, strides);
+  auto made = CpuKernelLibrary(target).geometry(op, {strides, {}});
   auto kernels = emitKernels(*source, target);
   ASSERT_TRUE(succeeded(made) && succeeded(kernels));
   geometry = *made;

@@ -41,6 +41,12 @@ template <typename Number> EmulatedBuffer writes(std::vector<Number> &numbers) {
   return {numbers.data(), static_cast<int64_t>(numbers.size() * sizeof(Number)), true};
 }
 
+/// All but the first `count`.
+template <typename Number> EmulatedBuffer behind(std::vector<Number> &numbers, int64_t count) {
+  auto bytes = static_cast<int64_t>(sizeof(Number));
+  return {numbers.data() + count, (static_cast<int64_t>(numbers.size()) - count) * bytes, false};
+}
+
 /// Runs what `emit` prints under the name it is given; it accesses what `work` says.
 template <typename Emit>
 void run(Emit emit, const std::vector<EmulatedBuffer> &buffers, int64_t extent, int64_t tasks,
@@ -174,6 +180,7 @@ TEST(GpuFamilies, EmbeddingGradientAddsInOrder) {
       }
 }
 
+/// x begins at a multiple of the spec's alignment and no more.
 void checkRope(const RopeSpec &spec, int64_t batch) {
   int64_t half = spec.headDim / 2, tokens = batch * spec.seq;
   std::vector<float> x = randomFloats(batch * spec.x.batch, 1, spec.dtype);
@@ -181,8 +188,12 @@ void checkRope(const RopeSpec &spec, int64_t batch) {
                      sines = randomFloats(spec.seq * half, 3);
   std::vector<int32_t> positions = randomTokens(tokens, spec.seq + 5); // beyond both ends
   std::vector<std::byte> in = gradc::row::encode(spec.dtype, x);
+  if (spec.alignment < gpu::widestAccess)
+    in.insert(in.begin(), spec.alignment, std::byte());
   std::vector<std::byte> out(batch * spec.out.batch * gradc::row::byteSize(spec.dtype));
   std::vector<EmulatedBuffer> buffers{reads(in), reads(cosines), reads(sines)};
+  if (spec.alignment < gpu::widestAccess)
+    buffers[0] = behind(in, spec.alignment);
   if (spec.positions)
     buffers.push_back(reads(positions));
   buffers.push_back(writes(out));
@@ -225,6 +236,53 @@ TEST(GpuFamilies, Rope) {
                         positions};
           checkRope(spec, 2);
         }
+}
+
+/// Vectors are as wide as what the operand is aligned to; the emulator would report one that is
+/// not.
+TEST(GpuFamilies, OperandsThatBeginAnywhere) {
+  for (int64_t alignment : {4, 8}) {
+    const int64_t skipped = alignment / 4, count = 5003;
+    std::vector<float> x = randomFloats(count + skipped, 5), sum{0}, squares{0};
+    double wantSum = 0, wantSquares = 0;
+    for (int64_t i = skipped; i < count + skipped; ++i) {
+      wantSum += x[i];
+      wantSquares += static_cast<double>(x[i]) * x[i];
+    }
+    run([&](auto module, auto name) { gpu::emitFoldAll(module, name, target, alignment); },
+        {behind(x, skipped), writes(sum)}, count, 1, gpu::sumWork(count, 1, 1));
+    run([&](auto module, auto name) { gpu::emitChunkSquareSums(module, name, target, alignment); },
+        {behind(x, skipped), writes(squares)}, count, 1, gpu::sumWork(count, 1, 2));
+    EXPECT_FLOAT_EQ(sum[0], static_cast<float>(wantSum));
+    EXPECT_FLOAT_EQ(squares[0], static_cast<float>(wantSquares));
+
+    const int64_t vocab = 9, channels = 96, tokenCount = 21;
+    std::vector<int32_t> tokens = randomTokens(tokenCount, vocab);
+    std::vector<float> table = randomFloats(vocab * channels + skipped, 1),
+                       rows(tokenCount * channels), dy = table, gradient(3 * channels);
+    EmbeddingSpec lookUp{vocab, channels, Dtype::f32, Dtype::f32, alignment};
+    run([&](auto module, auto name) { gpu::emitEmbedding(module, name, lookUp, target); },
+        {reads(tokens), behind(table, skipped), writes(rows)}, tokenCount,
+        gpu::taskCount(lookUp, tokenCount), gpu::embeddingWork(lookUp, tokenCount));
+    for (int64_t i = 0; i < tokenCount * channels; ++i) {
+      int32_t token = tokens[i / channels];
+      ASSERT_EQ(rows[i], token < 0 ? 0 : table[skipped + token * channels + i % channels]) << i;
+    }
+    std::vector<int32_t> rowOf{0, 1, 2, 0, 1, 2, 0, 1, 2};
+    EmbeddingGradientSpec adds{3, channels, false, Dtype::f32, alignment};
+    run([&](auto module, auto name) { gpu::emitEmbeddingGradient(module, name, adds, target); },
+        {reads(rowOf), behind(dy, skipped), writes(gradient)}, vocab, gpu::taskCount(adds, vocab),
+        gpu::embeddingGradientWork(adds, vocab));
+    for (int64_t i = 0; i < 3 * channels; ++i)
+      ASSERT_EQ(gradient[i],
+                dy[skipped + i] + dy[skipped + i + 3 * channels] + dy[skipped + i + 6 * channels])
+          << i;
+  }
+  RopeSpec rope{5, 2, 32, false, {5 * 64, 64, 32}, {5 * 64, 64, 32}, Dtype::bf16};
+  for (int64_t alignment : {4, 8}) {
+    rope.alignment = alignment;
+    checkRope(rope, 2);
+  }
 }
 
 void checkDocuments(const DocumentsSpec &spec, std::vector<int32_t> tokens) {

@@ -86,8 +86,9 @@ TEST_P(GpuModel, RowProgramsEqualTheCpus) {
 
 TEST_P(GpuModel, KernelsAssembleWithoutSpills) {
   for (exec::KernelOp kernel : compiler->module().getOps<exec::KernelOp>()) {
-    auto geometry = codegen::gpu::GpuKernels(GpuTarget{90})
-                        .geometry(operationOf(kernel), kernel.getRowStrides());
+    auto geometry =
+        codegen::gpu::GpuKernels(GpuTarget{90})
+            .geometry(operationOf(kernel), {kernel.getRowStrides(), kernel.getAlignments()});
     ASSERT_TRUE(succeeded(geometry)) << kernel.getSymName().str();
     EXPECT_GT(geometry->tasks, 0) << kernel.getSymName().str();
   }

@@ -38,7 +38,7 @@ public:
     kernels = std::make_unique<gpu::EmulatedKernels>(module, gpu::GpuTarget{80});
     for (size_t i = 0; i < extents.size(); ++i) {
       list.push_back({extents[i], tasks});
-      tasks += gpu::taskCount(program, gpu::scheduleRows(program), extents[i]);
+      tasks += gpu::taskCount(program, gpu::scheduleRows(program, {80}), extents[i]);
       x.emplace_back(extents[i], static_cast<float>(i + 1));
       out.emplace_back(extents[i], -1.0f);
       factors.push_back(static_cast<float>(extents[i]));

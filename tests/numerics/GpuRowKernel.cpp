@@ -19,7 +19,7 @@ static codegen::gpu::EmulatedKernels compile(codegen::gpu::GpuModule &module,
 }
 
 GpuRowKernel::GpuRowKernel(const Program &program, codegen::gpu::GpuTarget target)
-    : program(program), schedule(codegen::gpu::scheduleRows(program)),
+    : program(program), schedule(codegen::gpu::scheduleRows(program, target)),
       kernels(compile(module, program, target)) {}
 
 std::vector<Array> GpuRowKernel::run(int64_t extent, const std::vector<Array> &arrays,

@@ -12,9 +12,14 @@
 
 using namespace gradc::row;
 using gradc::codegen::gpu::RowSchedule;
-using gradc::codegen::gpu::scheduleRows;
 
 namespace {
+
+/// On the target that GpuRowKernel takes unless told otherwise.
+RowSchedule scheduleRows(const Program &program,
+                         const gradc::codegen::gpu::Alignments &alignments = {}) {
+  return gradc::codegen::gpu::scheduleRows(program, {80}, alignments);
+}
 
 constexpr double specialNumbers[] = {0.0,       -0.0,  INFINITY, -INFINITY,     NAN, 0x1p-140,
                                      -0x1p-149, 1.0,   -1.0,     448,           464, 465,
@@ -40,6 +45,15 @@ TEST(GpuRow, SchedulesFollowTheRows) {
   // Vectors divide rows: none is cut.
   EXPECT_EQ(scheduleRows(samples::residualLayerNorm(97)).lanes, 1);
   EXPECT_EQ(scheduleRows(samples::residualLayerNorm(770)).lanes, 2);
+  // Nor does one reach beyond what its buffer is aligned to; what is not of columns does not
+  // matter.
+  Program swiGlu = samples::swiGlu(Dtype::bf16);
+  for (int64_t bytes : {16, 8, 4, 2}) {
+    std::vector<int64_t> alignments(swiGlu.buffers.size(), 16);
+    alignments.back() = bytes;
+    EXPECT_EQ(scheduleRows(swiGlu, alignments).lanes, bytes / 2);
+  }
+  EXPECT_EQ(scheduleRows(samples::crossEntropy(32000, 1), {16, 4, 4, 16}).lanes, 4);
   // Without reductions rows are cut; sums over rows keep the graph's number of
   // partial sums.
   EXPECT_EQ(scheduleRows(samples::biasGeluTanh(3072)).slices, 6);
@@ -79,15 +93,33 @@ TEST(GpuRow, RowsOfEveryLength) {
         check(program, 70, randomArrays(program, 70, 3, 0, 2));
 }
 
+/// With gaps between rows, which then begin at vectors.
+Program padded(Program program) {
+  for (Buffer &buffer : program.buffers)
+    if (buffer.kind == BufferKind::matrix)
+      buffer.rowStride = (program.columns + 7) / 8 * 8;
+  return program;
+}
+
+/// Rows of logits whose labels are all over them, the first and the last column included; one has
+/// none.
+std::vector<Array> logits(const Program &program) {
+  std::vector<Array> arrays = randomArrays(program, 5, 3, -8, 8);
+  const auto last = static_cast<double>(program.columns - 1);
+  arrays[1] = {0, std::floor(last / 2), last - 1, -100, last};
+  return arrays;
+}
+
 TEST(GpuRow, LongRowsOfLogits) {
   for (Dtype dtype : {Dtype::f32, Dtype::bf16})
-    for (int64_t columns : {4096, 20003}) {
-      Program program = samples::crossEntropy(columns, 1, dtype);
-      std::vector<Array> arrays = randomArrays(program, 5, 3, -8, 8);
-      for (int64_t row = 0; row < 5; ++row)
-        arrays[1][row] = row == 3 ? -100 : static_cast<double>(row * 3701 % columns);
-      check(program, 5, arrays);
+    for (int64_t columns : {4096, 20003, 50257}) { // held, kept, and streamed where of f32
+      Program program = padded(samples::crossEntropy(columns, 1, dtype));
+      EXPECT_EQ(scheduleRows(program).lanes, dtype == Dtype::f32 ? 4 : 8);
+      check(program, 5, logits(program));
     }
+  Program odd = samples::crossEntropy(20003, 1);
+  EXPECT_EQ(scheduleRows(odd).lanes, 1);
+  check(odd, 5, logits(odd));
 }
 
 TEST(GpuRow, SlicesOfRows) {
@@ -96,6 +128,12 @@ TEST(GpuRow, SlicesOfRows) {
       for (const Program &program :
            {samples::biasGeluTanh(columns, dtype), samples::biasGeluTanhBackward(columns, dtype)})
         check(program, 130, randomArrays(program, 130, 4));
+  // Slices of which the last has elements behind its vectors, or nothing else.
+  for (int64_t columns : {1027, 2049}) {
+    Program program = padded(samples::biasGeluTanh(columns, Dtype::bf16));
+    EXPECT_EQ(scheduleRows(program).lanes, 8);
+    check(program, 13, randomArrays(program, 13, 4));
+  }
 }
 
 TEST(GpuRow, NarrowViewsOfWideMatrices) {

@@ -158,22 +158,33 @@ void Compiler::reportProducts() {
 }
 
 Failure Compiler::runPhase(Phase phase, ModuleOp onto) {
+  if (phase == Phase::memoryPlan)
+    if (Failure failure = checkLimits(onto))
+      return failure;
   PassManager passes(context.get());
   buildPhase(phase, passes, request.passes, backend->kernels());
-  return failed(passes.run(onto)) ? failureOf(phase, onto) : Failure{};
+  return failed(passes.run(onto)) ? failureOf(phase) : Failure{};
 }
 
 /// Whose fault it is that a phase's passes failed, and what they said.
-Failure Compiler::failureOf(Phase phase, ModuleOp onto) {
-  // The plan asks the target for kernels, and a GPU does not have them all.
-  bool isLimit = onto->hasAttr(refusedByTarget) && request.target != "cpu";
+Failure Compiler::failureOf(Phase phase) {
   // A model of the user's own can be at fault as much as we can; a config.json cannot.
-  bool isDefect = !isLimit && !model.info.config.empty();
-  Failure failure = diagnosed(isDefect ? Exit::defect : Exit::userError,
-                              "phase " + nameOf(phase).str() + " failed");
-  if (isLimit && !llvm::StringRef(failure.message).contains("--target cpu"))
-    failure.message += "; use --target cpu";
-  return failure;
+  bool isDefect = !model.info.config.empty();
+  return diagnosed(isDefect ? Exit::defect : Exit::userError,
+                   "phase " + nameOf(phase).str() + " failed");
+}
+
+/// What is beyond the target's kernels is the user's choice of model and target.
+Failure Compiler::checkLimits(ModuleOp unplanned) {
+  WalkResult result = unplanned.walk([&](Operation *op) {
+    std::string limits = backend->kernels().limits(op);
+    if (limits.empty())
+      return WalkResult::advance();
+    op->emitOpError(limits);
+    return WalkResult::interrupt();
+  });
+  return result.wasInterrupted() ? diagnosed(Exit::userError, "the target has no such kernel")
+                                 : Failure{};
 }
 
 /// Auto: where panels serve several microbatches. A budget may still be in their way

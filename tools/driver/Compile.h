@@ -76,7 +76,8 @@ private:
   Failure writeModule(const std::string &path);
   Failure timed(Phase phase, llvm::function_ref<Failure()> work);
   codegen::CompileFlags flags() const;
-  Failure failureOf(Phase phase, mlir::ModuleOp onto);
+  Failure failureOf(Phase phase);
+  Failure checkLimits(mlir::ModuleOp unplanned);
   Failure diagnosed(Exit code, const std::string &fallback);
 
   CompileRequest request;
