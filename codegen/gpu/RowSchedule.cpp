@@ -20,8 +20,9 @@ constexpr int64_t blockWarps = 8; ///< but for longer teams; more would leave 12
 constexpr int64_t heldRegisters = 64, summingRegisters = 96, mostHeldColumns = 32;
 /// Shared memory of a block that rows leave for reductions.
 constexpr int64_t reductionBytes = 1 << 10;
-/// Threads of a multiprocessor where registers are 96 each.
-constexpr int64_t residentThreads = 640;
+/// Threads of a multiprocessor where registers are 96 each, and where they are 128: random numbers
+/// take some of their own.
+constexpr int64_t residentThreads = 640, drawingThreads = 512;
 /// Columns of a thread whose loads are on their way together, where the row is not held; vectors
 /// are at most so many, as each has its own addresses.
 constexpr int64_t columnsOnTheWay = 16, mostVectors = 8;
@@ -60,10 +61,22 @@ int64_t chooseLanes(const Program &program, const Alignments &alignments, int64_
 }
 
 struct Demands {
-  bool reduces = false, gathers = false, accumulates = false;
+  bool reduces = false, gathers = false, accumulates = false, draws = false;
   std::set<int32_t> known; ///< buffers that several loops read
   int64_t held = 0;        ///< registers a column: those, and sums of columns
+  int64_t live = 0;        ///< registers a column at the most
 };
+
+/// Matrices that the loop loads, all before its arithmetic.
+int64_t loadsOf(const Program &program, const Loop &loop) {
+  std::set<int32_t> loaded;
+  for (size_t id = 0; id < program.nodes.size(); ++id) {
+    int32_t buffer = program.nodes[id].buffer;
+    if (loop.computes[id] && buffer >= 0 && program.buffers[buffer].kind == BufferKind::matrix)
+      loaded.insert(buffer);
+  }
+  return static_cast<int64_t>(loaded.size());
+}
 
 Demands demandsOf(const Program &program) {
   Demands demands;
@@ -73,6 +86,7 @@ Demands demandsOf(const Program &program) {
   for (size_t id = 0; id < program.nodes.size(); ++id) {
     const Node &node = program.nodes[id];
     demands.gathers |= loops.live[id] && node.kind == NodeKind::gather;
+    demands.draws |= loops.live[id] && node.kind == NodeKind::uniform;
     auto readers =
         std::ranges::count_if(loops.loops, [&](const Loop &l) { return l.computes[id]; });
     if (node.buffer >= 0 && (node.kind == NodeKind::reload ? readers > 0 : readers > 1))
@@ -84,6 +98,10 @@ Demands demandsOf(const Program &program) {
       demands.accumulates = true;
       ++demands.held;
     }
+  int64_t sums = demands.held - static_cast<int64_t>(demands.known.size());
+  demands.live = demands.held + (demands.accumulates ? 2 : 1);
+  for (const Loop &loop : loops.loops)
+    demands.live = std::max(demands.live, loadsOf(program, loop) + sums);
   return demands;
 }
 
@@ -107,9 +125,8 @@ void cutRows(RowSchedule &schedule, int64_t columns) {
 
 /// Rows in one piece: the fewest warps whose registers hold one.
 void holdRows(RowSchedule &schedule, int64_t columns, const Demands &demands) {
-  int64_t registers = demands.accumulates ? summingRegisters / (demands.held + 2)
-                                          : heldRegisters / (demands.held + 1);
-  int64_t most = std::min(mostHeldColumns, registers);
+  int64_t registers = demands.accumulates ? summingRegisters : heldRegisters;
+  int64_t most = std::min(mostHeldColumns, registers / demands.live);
   while (schedule.warps < mostTeamWarps && columns > most * schedule.teamThreads())
     schedule.warps *= 2;
   schedule.held = columns <= most * schedule.teamThreads();
@@ -120,14 +137,15 @@ void holdRows(RowSchedule &schedule, int64_t columns, const Demands &demands) {
     schedule.teams = blockWarps / 2;
   // Told nothing, the assembler spills to reach an occupancy that nobody asked for.
   if (schedule.held && !demands.accumulates)
-    schedule.blocks = residentThreads / schedule.threads();
+    schedule.blocks = (demands.draws ? drawingThreads : residentThreads) / schedule.threads();
 }
 
 /// Rows that go by a few vectors a thread at a time. What several loops read is kept, where it
 /// fits.
 void streamRows(RowSchedule &schedule, const Program &program, const Demands &demands,
                 const GpuTarget &target) {
-  schedule.vectors = vectorsOnTheWay(schedule.lanes);
+  int64_t columns = std::min(columnsOnTheWay, heldRegisters / demands.live);
+  schedule.vectors = std::clamp<int64_t>(columns / schedule.lanes, 1, mostVectors);
   int64_t bytes = 0;
   std::vector<KeptRow> kept;
   for (int32_t buffer : demands.known)

@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "runtime/cpu/Arena.h"
+
 namespace gradc::rt::cuda {
 namespace {
 
@@ -69,7 +71,10 @@ Expected<Function> Kernels::find(const GradcLaunch &launch) {
   // Unasked, a launch may give what the kernel's static shared memory leaves of 48 KB.
   if (status.ok() && launch.gpu->sharedBytes > 0)
     status =
-        driver_->funcSetAttribute(function, maxDynamicSharedBytes, int(launch.gpu->sharedBytes));
+        driver_->funcSetAttribute(function, maxDynamicSharedBytes, int(launch.gpu->sharedBytes))
+            .during(fmt::format("asking for {} of shared memory a block (a GPU that has less wants "
+                                "a program compiled for it: --target)",
+                                formatBytes(launch.gpu->sharedBytes)));
   if (!status.ok()) {
     functions_.erase(entry);
     return status;
