@@ -214,7 +214,7 @@ class Emulated(Case):
         self.assertEqual(statuses(result), {
             name: NOT_RUN if name in wants_torch else PASSED
             for name in ("machine", "conformance", "golden tiny-gpt2 fp32", "bench tiny-gpt2", "kernels tiny-gpt2",
-                         "equal bits tiny-gpt2", *wants_torch)})
+                         "one stream tiny-gpt2", "equal bits tiny-gpt2", *wants_torch)})
         self.assertTrue(result["passed"])
         self.assertIn("no PyTorch", detail(result, "rates"))
         self.assertEqual([entry["name"] for entry in result["contents"]["refused"]], ["tiny-llama3"])
@@ -228,6 +228,7 @@ class Emulated(Case):
         self.assertTrue(any(row["kind"] == "attention backward" for row in table))
         model = result["summary"]["tiny-gpt2"]
         self.assertGreater(model["gradc"]["tokens_per_s"], 0)
+        self.assertGreater(model["gradc"]["peak_bytes"], model["one_stream"]["peak_bytes"])
         self.assertIsNone(model["peer"]["tokens_per_s"])
         for words in ("No figure here is a GPU's", "fp8", "| tiny-gpt2 | 2 x 24 bf16 | PyTorch | - |"):
             self.assertIn(words, printed)
@@ -278,7 +279,7 @@ class StandIns(Case):
                                 GRADC_CUBLASLT_PATH=BUILD / "tests" / "libfake_cublaslt.so")
         wants_torch = ("peer models", "peer tiny-gpt2", "rates")
         names = ("machine", "GPU", "conformance", "golden tiny-gpt2 bf16", "bench tiny-gpt2", *wants_torch,
-                 "kernels tiny-gpt2", "equal bits tiny-gpt2", "GPU after the bench",
+                 "kernels tiny-gpt2", "one stream tiny-gpt2", "equal bits tiny-gpt2", "GPU after the bench",
                  *(f"{tool} tiny-gpt2 bf16" for tool in ("memcheck", "racecheck", "synccheck")))
         self.assertEqual(statuses(result), {name: NOT_RUN if name in wants_torch else PASSED for name in names})
         self.assertEqual(sorted(path.name for path in (folder / "lib").iterdir()), [])
@@ -297,7 +298,7 @@ class Scripts(Case):
         builder = build.Builder(build.argparse.Namespace(out=self.folder, emulated=False, target="cuda:sm_90"))
         builder.copy()
         entry = {"name": "tiny-gpt2", "mode": "fp32", "executable": "bin/golden", "sanitizer": ["memcheck", "racecheck", "synccheck"]}
-        model = {"name": "model", "executable": "bin/bench", "config": "models/model.json", "precision": "bf16",
+        model = {"name": "model", "executable": "bin/bench", "one_stream": "bin/bench", "config": "models/model.json", "precision": "bf16",
                  "batch": 2, "seq": 24, "steps": 1, "flops_per_step": 1e9, "products": []}
         self.contents = {"version": "0", "commit": "0", "target": "cuda:sm_90", "emulated": False, "libc": "2.2.5",
                          "conformance": {"program": "bin/conformance", "arguments": []}, "goldens": [entry],
@@ -398,6 +399,7 @@ class Reports(Case):
         entry = {"name": "m", "batch": 4, "seq": 256, "precision": "bf16", "flops_per_step": 2e12}
         stages = [
             {"stage": "bench m", "figures": {"step_ms": 10.0, "planned_peak_bytes": 2**30, "gpu_memory_bytes": 2**31}},
+            {"stage": "one stream m", "figures": {"step_ms": 12.5, "planned_peak_bytes": 2**29, "gpu_memory_bytes": 2**30}},
             {"stage": "peer m", "figures": {"mode": "compile", "median_step_ms": 20.0, "peak_rss_bytes": 1, "peak_reserved_bytes": 2**32,
                                             "gpu_memory_bytes": None}},
             {"stage": "rates", "figures": {"bf16_flops_per_s": 8e14, "copy_bytes_per_s": 4e12, "products": []}},
@@ -405,11 +407,11 @@ class Reports(Case):
         result = {"bench": [entry], "stages": stages}
         model = report.summary(result)["m"]
         self.assertEqual(model["tokens_of_peer"], 2)
-        self.assertEqual((model["gradc"]["mfu"], model["peer"]["mfu"]), (0.25, 0.125))
+        self.assertEqual([model[who]["mfu"] for who in ("gradc", "one_stream", "peer")], [0.25, 0.2, 0.125])
         self.assertEqual(model["gradc"]["tokens_per_s"], 102400)
         self.assertEqual((model["gradc"]["peak_bytes"], model["peer"]["peak_bytes"]), (2**30, 2**32))
         self.assertIsNone(model["products_of_library_alone"])
-        stages[1]["figures"]["mode"] = "eager"  # no comparison with what was not compiled
+        stages[2]["figures"]["mode"] = "eager"  # no comparison with what was not compiled
         self.assertIsNone(report.summary(result)["m"]["tokens_of_peer"])
 
 

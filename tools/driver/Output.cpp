@@ -92,6 +92,7 @@ codegen::CompileFlags Compiler::flags() const {
           request.passes.float8Scaling,
           formatLossChunk(request.passes.lossChunk),
           request.passes.weightPanels,
+          request.passes.streams,
           model.info.documentSeparator,
           request.gemm,
           request.target,
