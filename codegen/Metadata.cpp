@@ -189,6 +189,7 @@ static json::Value describe(const CompileFlags &flags) {
                       {"fuse", flags.fuse ? "on" : "off"},
                       {"loss_chunk", flags.lossChunk},
                       {"weight_panels", flags.weightPanels ? "on" : "off"},
+                      {"streams", flags.streams},
                       {"document_mask", separator ? "on" : "off"},
                       {"document_separator", separator.value_or(-1)},
                       {"gemm", flags.gemm},

@@ -18,6 +18,7 @@ struct CompileFlags {
   std::string float8Scaling = "current"; ///< of fp8: current or delayed
   std::string lossChunk = "auto";        ///< rows of a chunk, 0 for all, or auto
   bool weightPanels = false;
+  int64_t streams = 1;
   /// The token that ends a document, where documents are masked.
   std::optional<int64_t> documentSeparator = std::nullopt;
   std::string gemm = "generated"; ///< generated, library or auto

@@ -14,6 +14,9 @@ def Exec_Dialect : Dialect {
     Commands in the order in which they run, over buffers that the memory plan has placed. There are
     no tensors: a buffer is an offset in a space. `gradc explain` reads this program, the host
     codegen compiles it, the simulator times it.
+
+    Commands of one `stream` run in that order; those of another may run beside them, but for what
+    `exec.wait` says. A device that runs all in order may take no notice of streams and events.
   }];
   let useDefaultAttributePrinterParser = 1;
 }
@@ -119,10 +122,11 @@ def Exec_LaunchOp : Exec_Op<"launch"> {
   let arguments = (ins FlatSymbolRefAttr:$kernel, I64Attr:$extent, I64Attr:$tasks, ArrayAttr:$buffers,
                        I64Attr:$flops, I64Attr:$bytes, UnitAttr:$product,
                        OptionalAttr<Exec_WorkAttr>:$work, OptionalAttr<ArrayAttr>:$parts,
-                       OptionalAttr<Exec_BufferAttr>:$table);
+                       OptionalAttr<Exec_BufferAttr>:$table,
+                       DefaultValuedAttr<I64Attr, "0">:$stream);
   let assemblyFormat = [{
     $kernel `extent` $extent `tasks` $tasks (`parts` $parts^)? (`table` $table^)? $buffers `flops` $flops `bytes` $bytes
-    (`product` $product^)? (`work` $work^)? attr-dict
+    (`product` $product^)? (`work` $work^)? (`stream` $stream^)? attr-dict
   }];
 }
 
@@ -138,12 +142,26 @@ def Exec_GemmOp : Exec_Op<"gemm"> {
                        OptionalAttr<Exec_BufferAttr>:$scale_a, OptionalAttr<Exec_BufferAttr>:$scale_b,
                        OptionalAttr<Exec_BufferAttr>:$workspace,
                        DefaultValuedAttr<I64Attr, "0">:$workspace_bytes,
-                       OptionalAttr<Exec_EpilogueAttr>:$epilogue);
+                       OptionalAttr<Exec_EpilogueAttr>:$epilogue,
+                       DefaultValuedAttr<I64Attr, "0">:$stream);
   let assemblyFormat = [{
     `m` $m `n` $n `k` $k `batch` $batch `a` $a `b` $b `c` $c (`accumulate` $accumulate^)?
     (`tf32` $tf32^)? (`scales` $scale_a^ `,` $scale_b)? (`workspace` $workspace^ `bytes` $workspace_bytes)?
-    (`epilogue` $epilogue^)? attr-dict
+    (`epilogue` $epilogue^)? (`stream` $stream^)? attr-dict
   }];
+}
+
+def Exec_RecordOp : Exec_Op<"record"> {
+  let summary = "Notes in an event how far its stream has come, for others to wait for";
+  let description = [{ Events are numbered from 0; one may be recorded again once it was waited for. }];
+  let arguments = (ins I64Attr:$event, I64Attr:$stream);
+  let assemblyFormat = "$event `stream` $stream attr-dict";
+}
+
+def Exec_WaitOp : Exec_Op<"wait"> {
+  let summary = "What follows on the stream waits for the event's last record";
+  let arguments = (ins I64Attr:$event, I64Attr:$stream);
+  let assemblyFormat = "$event `stream` $stream attr-dict";
 }
 
 def Exec_RepeatOp : Exec_Op<"repeat", [NoTerminator, SingleBlock]> {

@@ -2,6 +2,7 @@
 #include "passes/Passes.h"
 #include "passes/memory/JoinedLaunches.h"
 #include "passes/memory/KernelSignature.h"
+#include "passes/memory/Streams.h"
 
 #include <map>
 
@@ -15,12 +16,6 @@ using namespace gradc;
 using namespace gradc::nn;
 
 namespace {
-
-bool isCommand(Operation &op) {
-  auto fusion = dyn_cast<FusionOpInterface>(op);
-  return fusion && fusion.getFusionRole() != FusionRole::view &&
-         fusion.getFusionRole() != FusionRole::constant;
-}
 
 /// Products are the library's, or too large to gain.
 bool mayJoin(Operation *op) {

@@ -308,6 +308,54 @@ def JoinLaunchesPass : Pass<"join-launches", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::gradc::nn::NnDialect"];
 }
 
+def AssignStreamsPass : Pass<"assign-streams", "::mlir::func::FuncOp"> {
+  let summary = "Puts what nothing waits for on a stream of its own";
+  let description = [{
+    An op gets `nn.stream = 1` where none of the next commands of the stream 0 (so many as
+    passes/memory/Streams.h says) needs a result of it: gradients of weights beside the chain of
+    gradients of activations. Who reads it soon and is on stream 1 itself does not count; the end of
+    a block needs everything. Commands of one launch are on one stream.
+
+    ```mlir
+    %dw = nn.matmul %x, %dy transpose_lhs {nn.stream = 1 : i64} : …
+    %dx = nn.matmul %dy, %w transpose_rhs : …
+    ```
+  }];
+  let dependentDialects = ["::gradc::nn::NnDialect"];
+}
+
+def StreamEventsPass : Pass<"stream-events", "::mlir::ModuleOp"> {
+  let summary = "Orders the streams of the planned programs by events";
+  let description = [{
+    Where a command touches bytes that an earlier one of another stream touches, one of them
+    writing, the other stream records an event behind the last such command, and this one waits for
+    it, unless an earlier wait implies it. Stream 0 is where a program, and each round of a repeat,
+    begins and ends: the others wait for it first, and it waits for them last. `gradc explain` says
+    how many commands and events there are.
+
+    ```mlir
+    exec.launch @layer_norm_grad …
+    exec.record 0 stream 0
+    exec.gemm …
+    exec.wait 0 stream 1
+    exec.gemm … stream 1
+    exec.record 0 stream 1
+    …
+    exec.wait 0 stream 0
+    ```
+  }];
+  let dependentDialects = ["::gradc::exec::ExecDialect"];
+}
+
+def CheckStreamsPass : Pass<"check-streams", "::mlir::ModuleOp"> {
+  let summary = "Fails where the streams of a planned program are not ordered";
+  let description = [{
+    By streams::validateStreams, which shares no code with the pass that inserts the events: any two
+    commands that touch a common byte, one of them writing, must be ordered.
+  }];
+  let dependentDialects = ["::gradc::exec::ExecDialect"];
+}
+
 def MemoryPlanPass : Pass<"memory-plan", "::mlir::ModuleOp"> {
   let constructor = "nullptr"; // made by createMemoryPlanPass with a target's kernels
   let summary = "Places every buffer and lowers the programs to exec commands";
@@ -315,7 +363,8 @@ def MemoryPlanPass : Pass<"memory-plan", "::mlir::ModuleOp"> {
     Persistent slots get offsets in the state space; everything else in one arena by
     planner::plan, checked by planner::validate. Results take over the memory of operands that die
     there where the op allows it; views cost nothing. Each function becomes an `exec.program`, equal
-    kernels one `exec.kernel`.
+    kernels one `exec.kernel`. What commands of stream 1 use is kept for as long as they may run
+    beside those of stream 0, and they have one workspace of their own.
   }];
   let dependentDialects = ["::gradc::nn::NnDialect", "::gradc::exec::ExecDialect"];
 }

@@ -90,9 +90,15 @@ void gradc::buildPhase(Phase phase, mlir::OpPassManager &passes, const Options &
   case Phase::schedule:
     passes.addNestedPass<FuncOp>(createSchedulePass());
     passes.addNestedPass<FuncOp>(createJoinLaunchesPass(library));
+    if (options.streams > 1)
+      passes.addNestedPass<FuncOp>(createAssignStreamsPass());
     break;
   case Phase::memoryPlan:
     passes.addPass(createMemoryPlanPass(library));
+    if (options.streams > 1) {
+      passes.addPass(createStreamEventsPass());
+      passes.addPass(createCheckStreamsPass());
+    }
     break;
   case Phase::import:
   case Phase::codegen:

@@ -52,6 +52,7 @@ struct Options {
   std::string precision = "fp32"; ///< fp32, tf32, bf16, fp16 or fp8
   std::string float8Scaling = "current"; ///< of fp8: current or delayed
   std::string recompute = "none";        ///< none, cheap or full
+  int64_t streams = 1;     ///< 2: gradients of weights on one of their own; see AssignStreamsPass
   int recomputeLevel = -1; ///< instead of a mode, where not negative; see RecomputePass
 };
 

@@ -11,6 +11,9 @@ namespace gradc {
 #define GEN_PASS_REGISTRATION_CHUNKLOSSPASS
 #define GEN_PASS_REGISTRATION_FUSIONPASS
 #define GEN_PASS_REGISTRATION_SCHEDULEPASS
+#define GEN_PASS_REGISTRATION_ASSIGNSTREAMSPASS
+#define GEN_PASS_REGISTRATION_STREAMEVENTSPASS
+#define GEN_PASS_REGISTRATION_CHECKSTREAMSPASS
 #include "passes/Passes.h.inc"
 } // namespace gradc
 
@@ -24,6 +27,9 @@ void gradc::registerPasses(const KernelLibrary &library) {
   registerChunkLossPass();
   registerFusionPass();
   registerSchedulePass();
+  registerAssignStreamsPass();
+  registerStreamEventsPass();
+  registerCheckStreamsPass();
   for (auto create : {createQuantizeProductsPass, createNarrowBiasesPass, createBiasGradientsPass,
                       createProductEpiloguesPass, createJoinLaunchesPass, createWeightPanelsPass,
                       createMemoryPlanPass})

@@ -9,7 +9,7 @@
 
 #include <cstdint>
 
-inline constexpr int64_t GRADC_ABI_VERSION = 4;
+inline constexpr int64_t GRADC_ABI_VERSION = 5;
 
 extern "C" {
 
@@ -96,6 +96,7 @@ struct GradcLaunch {
   int64_t partCount = 0;            ///< 0: not in parts
   const GradcPart *parts = nullptr; ///< null where not in parts
   GradcBuffer table = {}; ///< of GPUs: 8 * partCount * (2 + bufferCount) bytes; else of 0 bytes
+  int64_t stream = 0;     ///< see GradcStreamEvent
 };
 
 enum GradcType : int64_t {
@@ -150,6 +151,17 @@ struct GradcGemm {
   int64_t biasType; ///< a GradcType
   GradcBuffer aux;
   int64_t auxStride; ///< elements from row to row
+  int64_t stream;    ///< see GradcStreamEvent
+};
+
+/// Launches and products of one stream run in the program's order; those of another may run beside
+/// them, but for what waits: from gradc_wait_event on, a stream runs behind what the event's stream
+/// was given before gradc_record_event. A program begins and ends on stream 0, which all others
+/// have waited for before and which waits for them at the end. The program's order is always right:
+/// a device may take no notice of streams and events.
+struct GradcStreamEvent {
+  int64_t event;  ///< its number, from 0; recorded again only once it was waited for
+  int64_t stream; ///< that records or waits
 };
 
 struct GradcProgram {

@@ -72,6 +72,9 @@ public:
   virtual Status run(const GradcProgram &program, const LaunchObserver &observe);
   virtual Status launch(const GradcLaunch &launch, int64_t iteration) = 0;
   virtual Status gemm(const GradcGemm &gemm, int64_t iteration) = 0;
+  /// What a device needs that runs streams beside one another; nothing where all is run in order.
+  virtual Status recordEvent(const GradcStreamEvent & /*event*/) { return {}; }
+  virtual Status waitEvent(const GradcStreamEvent & /*event*/) { return {}; }
   /// Calls `work`, which launches something, and waits for it. What was launched before must have
   /// been waited for.
   virtual Status time(const std::function<Status()> &work, LaunchTimes &times);

@@ -48,6 +48,16 @@ void gradc_gemm(GradcContext *context, const GradcGemm *gemm) {
          [&] { return context->device->gemm(*gemm, context->iteration); });
 }
 
+void gradc_record_event(GradcContext *context, const GradcStreamEvent *event) {
+  if (context->status.ok())
+    context->status = context->device->recordEvent(*event);
+}
+
+void gradc_wait_event(GradcContext *context, const GradcStreamEvent *event) {
+  if (context->status.ok())
+    context->status = context->device->waitEvent(*event);
+}
+
 void gradc_begin_iteration(GradcContext *context, int64_t iteration) {
   context->iteration = iteration;
 }

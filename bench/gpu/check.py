@@ -82,6 +82,9 @@ def run_stages(folder, check):
         check.stage(f"peer {entry['name']}", 110, lambda limit, entry=entry: speed.peer(folder, entry, limit))
     for entry in models:
         check.stage(f"kernels {entry['name']}", 30, lambda limit, entry=entry: speed.kernels(folder, entry, limit))
+    for entry in models:
+        check.stage(f"one stream {entry['name']}", 40,
+                    lambda limit, entry=entry: speed.bench(folder, entry | {"executable": entry["one_stream"]}, limit))
     check.stage("rates", 40, lambda limit: speed.rates(folder, models, limit))
     smallest = models[0]
     check.stage(f"equal bits {smallest['name']}", 40, lambda limit: correctness.equal_bits(folder, smallest, limit))

@@ -30,17 +30,19 @@ def summary(result):
     models = {}
     for entry in result["bench"]:
         name = entry["name"]
-        ours, peer = (figures_of(result, f"{kind} {name}") for kind in ("bench", "peer"))
+        ours, one, peer = (figures_of(result, f"{kind} {name}") for kind in ("bench", "one stream", "peer"))
         kernels = figures_of(result, f"kernels {name}")
         model = models[name] = dict.fromkeys(key for key, _, _ in AIMS)
-        for who, step_ms in (("gradc", ours and ours["step_ms"]), ("peer", peer and peer["median_step_ms"])):
+        for who, step_ms in (("gradc", ours and ours["step_ms"]), ("one_stream", one and one["step_ms"]),
+                             ("peer", peer and peer["median_step_ms"])):
             flops = entry["flops_per_step"] / step_ms * 1e3 if step_ms else None
             model[who] = {"step_ms": step_ms,
                           "tokens_per_s": entry["batch"] * entry["seq"] / step_ms * 1e3 if step_ms else None,
                           "flops_per_s": flops, "mfu": ratio(flops, peak)}
         model["gradc"]["peak_bytes"] = ours and ours["planned_peak_bytes"]
+        model["one_stream"]["peak_bytes"] = one and one["planned_peak_bytes"]
         model["peer"]["peak_bytes"] = peer and peer.get("peak_reserved_bytes", peer["peak_rss_bytes"])
-        for who, figures in (("gradc", ours), ("peer", peer)):
+        for who, figures in (("gradc", ours), ("one_stream", one), ("peer", peer)):
             model[who]["gpu_memory_bytes"] = figures and figures["gpu_memory_bytes"]
         model["peer"]["mode"] = peer and peer["mode"]
         if model["peer"]["mode"] == "compile":
@@ -87,7 +89,8 @@ def machine_lines(result):
 
 
 def model_rows(entry, model):
-    for who, name in (("gradc", "gradc"), ("peer", f"PyTorch {model['peer']['mode'] or ''}".strip())):
+    for who, name in (("gradc", "gradc"), ("one_stream", "gradc, one stream"),
+                      ("peer", f"PyTorch {model['peer']['mode'] or ''}".strip())):
         figures = model[who]
         yield (entry["name"], f"{entry['batch']} x {entry['seq']} {entry['precision']}", name,
                number(figures["step_ms"], digits=2), number(figures["tokens_per_s"], digits=0),

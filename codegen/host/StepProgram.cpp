@@ -37,11 +37,12 @@ public:
     matrixType = llvm::StructType::get(context, {bufferType, i64, i64, pair, i64});
     partType = llvm::StructType::get(context, {i64, i64});
     launchType = llvm::StructType::get(
-        context, {ptr, ptr, ptr, i64, i64, i64, ptr, i64, i64, i64, i64, ptr, bufferType});
+        context, {ptr, ptr, ptr, i64, i64, i64, ptr, i64, i64, i64, i64, ptr, bufferType, i64});
     gemmType = llvm::StructType::get(
         context, {ptr,        i64, i64,        i64, pair,       matrixType, matrixType,
                   matrixType, i64, bufferType, i64, i64,        i64,        bufferType,
-                  bufferType, i64, bufferType, i64, bufferType, i64});
+                  bufferType, i64, bufferType, i64, bufferType, i64,        i64});
+    eventType = llvm::StructType::get(context, {i64, i64});
     declareAbi();
   }
 
@@ -144,7 +145,7 @@ private:
              number(op.getBytes()), number(op.getProduct() ? 1 : 0), number(parts.size()),
              parts.empty() ? orNull(nullptr)
                            : global(llvm::ConstantArray::get(partList, parts), "parts"),
-             buffer(op.getTableAttr())}),
+             buffer(op.getTableAttr()), number(op.getStream())}),
         "launch");
   }
 
@@ -172,8 +173,13 @@ private:
                                  buffer(bias ? bias.getBuffer() : exec::BufferAttr()),
                                  number(bias ? typeNumber(bias.getElement()) : 0),
                                  buffer(aux ? aux.getBuffer() : exec::BufferAttr()),
-                                 number(aux ? aux.getRowStride() : 0)}),
+                                 number(aux ? aux.getRowStride() : 0),
+                                 number(op.getStream())}),
                   "gemm");
+  }
+
+  llvm::Constant *event(int64_t event, int64_t stream) {
+    return global(llvm::ConstantStruct::get(eventType, {number(event), number(stream)}), "event");
   }
 
   llvm::Function *emitProgram(exec::ProgramOp program) {
@@ -195,6 +201,12 @@ private:
         b.CreateCall(abi["gradc_launch"], {function->getArg(0), launch(command)});
       else if (auto command = dyn_cast<exec::GemmOp>(op))
         b.CreateCall(abi["gradc_gemm"], {function->getArg(0), gemm(command)});
+      else if (auto record = dyn_cast<exec::RecordOp>(op))
+        b.CreateCall(abi["gradc_record_event"],
+                     {function->getArg(0), event(record.getEvent(), record.getStream())});
+      else if (auto wait = dyn_cast<exec::WaitOp>(op))
+        b.CreateCall(abi["gradc_wait_event"],
+                     {function->getArg(0), event(wait.getEvent(), wait.getStream())});
       else if (auto loop = dyn_cast<exec::RepeatOp>(op))
         emitRepeat(loop);
     }
@@ -237,7 +249,7 @@ private:
   llvm::LLVMContext &context;
   llvm::IRBuilder<> b;
   llvm::Type *i64, *ptr;
-  llvm::StructType *bufferType, *matrixType, *partType, *launchType, *gemmType;
+  llvm::StructType *bufferType, *matrixType, *partType, *launchType, *gemmType, *eventType;
   llvm::StringMap<llvm::FunctionCallee> abi;
   llvm::StringMap<llvm::Constant *> texts;
   llvm::Function *function = nullptr;

@@ -2,6 +2,7 @@
 #include "passes/memory/EmitExec.h"
 #include "passes/memory/JoinedLaunches.h"
 #include "passes/memory/KernelSignature.h"
+#include "passes/memory/Streams.h"
 
 using namespace mlir;
 using namespace gradc;
@@ -141,7 +142,7 @@ void ExecEmitter::emitLaunch(OpBuilder &builder, const ProgramStorage &program,
   exec::LaunchOp::create(
       builder, loc, kernelFor(first, tableBytes > 0).getValue(), extent, tasks,
       builder.getArrayAttr(buffers), flops, bytes, isa<ProductOpInterface>(first.op), workOf(parts),
-      isJoined ? builder.getArrayAttr(list) : ArrayAttr(), partTable(tableBytes));
+      isJoined ? builder.getArrayAttr(list) : ArrayAttr(), partTable(tableBytes), first.stream);
 }
 
 void ExecEmitter::appendBuffers(const ProgramStorage &program, const Command &command,
@@ -182,7 +183,7 @@ void ExecEmitter::emitGemm(OpBuilder &builder, const ProgramStorage &program,
       matrix(program, command.results[0], result, false), op.getAccumulator() != nullptr,
       op.getTf32(), scale(op.getLhsScale()), scale(op.getRhsScale()),
       command.workspace >= 0 ? workspace(program, command) : exec::BufferAttr(),
-      command.workspaceBytes, epilogue(program, command));
+      command.workspaceBytes, epilogue(program, command), command.stream);
 }
 
 exec::EpilogueAttr ExecEmitter::epilogue(const ProgramStorage &program, const Command &command) {
@@ -272,5 +273,6 @@ FlatSymbolRefAttr ExecEmitter::kernelFor(const Command &command, bool takesTable
   // An operand given twice is two arguments: the clone's operands are set by position.
   Operation *clone = kernelBuilder.clone(*command.op, mapping);
   clone->setOperands(body->getArguments());
+  clone->removeAttr(streamAttr); // of one command, not of the kernel
   return symbol;
 }

@@ -79,14 +79,20 @@ private:
     return success();
   }
 
-  LogicalResult planArena(ProgramStorage &program) {
+  static std::vector<planner::Buffer> arenaBuffers(const ProgramStorage &program) {
     std::vector<planner::Buffer> buffers;
+    for (const MemoryBuffer &buffer : program.buffers)
+      if (buffer.space == Space::arena)
+        buffers.push_back({buffer.size, buffer.lower, buffer.upper});
+    return buffers;
+  }
+
+  LogicalResult planArena(ProgramStorage &program) {
+    std::vector<planner::Buffer> buffers = arenaBuffers(program);
     std::vector<MemoryBuffer *> placed;
     for (MemoryBuffer &buffer : program.buffers)
-      if (buffer.space == Space::arena) {
-        buffers.push_back({buffer.size, buffer.lower, buffer.upper});
+      if (buffer.space == Space::arena)
         placed.push_back(&buffer);
-      }
     planner::Plan plan = planner::plan(buffers);
     if (!plan.error.empty())
       return program.function.emitError("memory plan: ") << plan.error;
@@ -96,10 +102,34 @@ private:
       buffer->offset = offset;
     arenaBytes = std::max(arenaBytes, plan.peak);
     lowerBound = std::max(lowerBound, plan.lowerBound);
-    for (const Command &command :
-         llvm::concat<const Command>(program.before, program.body, program.after))
-      workspaceBytes = std::max(workspaceBytes, command.workspaceBytes);
+    addWorkspace(program);
+    FailureOr<int64_t> ofOne = program.hasStreams() ? peakOfOneStream(program.function) : plan.peak;
+    if (failed(ofOne))
+      return failure();
+    oneStreamBytes = std::max(oneStreamBytes, *ofOne);
     return success();
+  }
+
+  /// What all streams together work in at one time.
+  void addWorkspace(const ProgramStorage &program) {
+    int64_t most = 0;
+    for (const Command &command : program.commands())
+      if (command.stream == 0)
+        most = std::max(most, command.workspaceBytes);
+    if (program.besideWorkspace >= 0)
+      most += program.buffers[program.besideWorkspace].size;
+    workspaceBytes = std::max(workspaceBytes, most);
+  }
+
+  /// The arena that a function would need if no command ran beside another.
+  FailureOr<int64_t> peakOfOneStream(func::FuncOp function) {
+    StateLayout stateOfOne = state;
+    ConstantLayout constantsOfOne = constants;
+    FailureOr<ProgramStorage> program =
+        assignStorage(function, stateOfOne, constantsOfOne, library, /*streams=*/1);
+    if (failed(program))
+      return failure();
+    return planner::plan(arenaBuffers(*program)).peak;
   }
 
   /// gradc.plan: what the executable's metadata says of memory and FLOPs.
@@ -135,9 +165,11 @@ private:
         "gradc.plan",
         b.getDictionaryAttr(
             {number("state_bytes", state.bytes()), number("arena_bytes", arenaBytes),
-             number("arena_lower_bound", lowerBound), number("constant_bytes", constants.bytes()),
-             number("workspace_bytes", workspaceBytes), number("flops", flops.all),
-             number("matmul_flops", flops.matmul), b.getNamedAttr("slots", b.getArrayAttr(slots)),
+             number("arena_lower_bound", lowerBound),
+             number("one_stream_arena_bytes", oneStreamBytes),
+             number("constant_bytes", constants.bytes()), number("workspace_bytes", workspaceBytes),
+             number("flops", flops.all), number("matmul_flops", flops.matmul),
+             b.getNamedAttr("slots", b.getArrayAttr(slots)),
              b.getNamedAttr("gradients", b.getArrayAttr(gradients)),
              b.getNamedAttr("constants", b.getArrayAttr(data))}));
   }
@@ -160,7 +192,7 @@ private:
   const KernelLibrary &library;
   StateLayout state;
   ConstantLayout constants;
-  int64_t arenaBytes = 0, lowerBound = 0, workspaceBytes = 0;
+  int64_t arenaBytes = 0, lowerBound = 0, workspaceBytes = 0, oneStreamBytes = 0;
 };
 
 } // namespace

@@ -28,8 +28,7 @@ std::string describe(Operation *op) {
 /// The command that first writes each buffer.
 std::map<int32_t, Operation *> writersOf(const ProgramStorage &program) {
   std::map<int32_t, Operation *> writers;
-  for (const Command &command :
-       llvm::concat<const Command>(program.before, program.body, program.after)) {
+  for (const Command &command : program.commands()) {
     for (const Storage &result : command.results)
       writers.try_emplace(result.buffer, command.op);
     if (command.workspace >= 0)

@@ -15,7 +15,7 @@ FailureOr<ProgramStorage> StorageAssigner::run() {
   Block &body = function.getBody().front();
   bindArguments(body);
   bindReturned(body.getTerminator());
-  stream = &out.before;
+  commands = &out.before;
   for (Operation &op : body.without_terminator())
     if (failed(place(op)))
       return failure();
@@ -127,9 +127,33 @@ LogicalResult StorageAssigner::finish(Command command, int64_t at) {
     command.workspaceBytes = geometry->workspaceBytes;
   }
   if (command.workspaceBytes > 0)
-    command.workspace = newBuffer(Space::arena, command.workspaceBytes, 0, at);
-  stream->push_back(std::move(command));
+    command.workspace = workspace(command.workspaceBytes, at);
+  command.stream = beside.stream;
+  if (beside.stream != 0)
+    keepBeside(command);
+  commands->push_back(std::move(command));
   return success();
+}
+
+int32_t StorageAssigner::workspace(int64_t bytes, int64_t at) {
+  if (beside.stream == 0)
+    return newBuffer(Space::arena, bytes, 0, at);
+  if (out.besideWorkspace < 0)
+    out.besideWorkspace = newBuffer(Space::arena, 0, 0, at);
+  int64_t &size = out.buffers[out.besideWorkspace].size;
+  size = std::max(size, bytes);
+  extend(out.besideWorkspace, beside.until);
+  return out.besideWorkspace;
+}
+
+void StorageAssigner::keepBeside(const Command &command) {
+  for (const Storage &storage : llvm::concat<const Storage>(command.operands, command.results)) {
+    if (storage.buffer < 0)
+      continue;
+    extend(storage.buffer, beside.until);
+    MemoryBuffer &buffer = out.buffers[storage.buffer];
+    buffer.besideUntil = std::max(buffer.besideUntil, beside.until);
+  }
 }
 
 int64_t StorageAssigner::gemmWorkspace(ProductOpInterface product) {
@@ -181,8 +205,9 @@ void StorageAssigner::closeLifespans() {
 }
 
 FailureOr<ProgramStorage> assignStorage(func::FuncOp function, StateLayout &state,
-                                        ConstantLayout &constants, const KernelLibrary &library) {
-  return StorageAssigner(function, state, constants, library).run();
+                                        ConstantLayout &constants, const KernelLibrary &library,
+                                        int64_t streams) {
+  return StorageAssigner(function, state, constants, library, streams).run();
 }
 
 } // namespace gradc

@@ -10,6 +10,8 @@
 #include "passes/memory/Lifetimes.h"
 #include "passes/memory/StateLayout.h"
 
+#include "llvm/ADT/STLExtras.h"
+
 #include <optional>
 #include <vector>
 
@@ -24,6 +26,7 @@ struct MemoryBuffer {
   int64_t size = 0;
   int64_t lower = 0, upper = 0; ///< half-open lifespan in command indices; arena only
   int64_t offset = 0;
+  int64_t besideUntil = -1; ///< the last index at which a command of stream 1 may use it, or -1
 };
 
 struct Storage {
@@ -51,6 +54,7 @@ struct Command {
   int32_t workspace = -1;                            ///< buffer index, or -1
   int64_t workspaceBytes = 0;
   bool isGemm = false; ///< a product by the runtime's library
+  int64_t stream = 0;  ///< see passes/memory/Streams.h
 
   KernelLayout layout() const { return {rowStrides, alignments}; }
 };
@@ -60,16 +64,25 @@ struct ProgramStorage {
   llvm::SmallVector<MemoryBuffer> buffers;
   /// Commands before, in, and after the loop over microbatches; without a loop all are in `before`.
   std::vector<Command> before, body, after;
-  int64_t loopCount = 0; ///< 0: no loop
+  int64_t loopCount = 0;        ///< 0: no loop
+  int32_t besideWorkspace = -1; ///< the one buffer in which commands of stream 1 work, or -1
   /// Storage of each value that the function returns.
   llvm::SmallVector<Storage> returned;
   /// Home of the fused ops that copy and fill; never part of the function.
   std::unique_ptr<mlir::Block> scratch = std::make_unique<mlir::Block>();
+
+  /// All commands, in order.
+  auto commands() const { return llvm::concat<const Command>(before, body, after); }
+  /// Whether any runs beside others.
+  bool hasStreams() const {
+    return llvm::any_of(commands(), [](const Command &command) { return command.stream != 0; });
+  }
 };
 
-/// Assigns storage for one program. Emits diagnostics for what cannot be placed.
+/// Assigns storage for one program; with `streams` 1 as if no command ran beside another. Emits
+/// diagnostics for what cannot be placed.
 llvm::FailureOr<ProgramStorage> assignStorage(mlir::func::FuncOp function, StateLayout &state,
                                               ConstantLayout &constants,
-                                              const KernelLibrary &library);
+                                              const KernelLibrary &library, int64_t streams = 2);
 
 } // namespace gradc

@@ -11,8 +11,8 @@ namespace gradc {
 class StorageAssigner {
 public:
   StorageAssigner(mlir::func::FuncOp function, StateLayout &state, ConstantLayout &constants,
-                  const KernelLibrary &library)
-      : function(function), state(state), constants(constants), library(library),
+                  const KernelLibrary &library, int64_t streams)
+      : function(function), state(state), constants(constants), library(library), streams(streams),
         lifetimes(function) {
     out.function = function;
   }
@@ -42,6 +42,9 @@ private:
   /// bytes.
   llvm::SmallVector<int64_t> alignments(const Command &command) const;
   void extend(int32_t buffer, int64_t at);
+  int32_t workspace(int64_t bytes, int64_t at);
+  /// What a command of stream 1 uses stays for as long as it may run.
+  void keepBeside(const Command &command);
   /// A buffer lives until the last use of whatever was in it.
   void closeLifespans();
 
@@ -93,9 +96,14 @@ private:
   StateLayout &state;
   ConstantLayout &constants;
   const KernelLibrary &library;
+  int64_t streams;
   Lifetimes lifetimes;
   ProgramStorage out;
-  std::vector<Command> *stream = nullptr;
+  std::vector<Command> *commands = nullptr; ///< of the part that is placed now
+  /// The stream of the op that is placed now, and the index up to which it may run.
+  struct Beside {
+    int64_t stream = 0, until = 0;
+  } beside;
   llvm::DenseMap<mlir::Value, Storage> storageOf;
   llvm::DenseMap<mlir::Value, Storage> wanted;
   llvm::DenseMap<mlir::Attribute, int32_t> slotBuffers;

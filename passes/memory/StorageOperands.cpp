@@ -98,7 +98,7 @@ LogicalResult StorageAssigner::placeLoop(MicrobatchesOp loop) {
       return failure();
     bind(body.getArgument(sliced + i), storage);
   }
-  stream = &out.body;
+  commands = &out.body;
   for (Operation &op : body.without_terminator())
     if (failed(place(op)))
       return failure();
@@ -111,7 +111,7 @@ LogicalResult StorageAssigner::placeLoop(MicrobatchesOp loop) {
   // Only now: a result that is read later would keep the body from writing in place.
   for (auto [result, storage] : llvm::zip(loop.getResults(), carried))
     bind(result, storage);
-  stream = &out.after;
+  commands = &out.after;
   return success();
 }
 

@@ -1,6 +1,8 @@
 // Where the results of ops live: views, concats, commands and what they may overwrite.
 #include "mlir/IR/Matchers.h"
 #include "passes/memory/StorageAssigner.h"
+#include "passes/memory/Streams.h"
+#include "llvm/Support/SaveAndRestore.h"
 
 using namespace mlir;
 using namespace gradc::nn;
@@ -8,6 +10,9 @@ using namespace gradc::nn;
 namespace gradc {
 
 LogicalResult StorageAssigner::place(Operation &op) {
+  int64_t stream = streams > 1 ? streamOf(&op) : 0;
+  llvm::SaveAndRestore restore(beside,
+                               Beside{stream, stream != 0 ? lifetimes.index(lastBeside(&op)) : 0});
   if (auto loop = dyn_cast<MicrobatchesOp>(op))
     return placeLoop(loop);
   auto fusion = dyn_cast<FusionOpInterface>(op);
@@ -240,6 +245,10 @@ bool StorageAssigner::returnsTo(OpResult result, int32_t buffer) {
 
 bool StorageAssigner::allDeadAfter(int32_t buffer, Operation *op) {
   int64_t at = lifetimes.index(op);
+  // Of the state no place is kept for it: what is overwritten there waits.
+  const MemoryBuffer &memory = out.buffers[buffer];
+  if (beside.stream == 0 && memory.space == Space::arena && memory.besideUntil >= at)
+    return false;
   // Ops of one launch run at the same time: another of them must not read it either.
   auto isAnotherThen = [&](Operation *user) { return user != op && lifetimes.index(user) == at; };
   return llvm::all_of(occupants[buffer], [&](Value value) {

@@ -37,6 +37,7 @@ Status CudaDevice::open(const GradcImages &images) {
   GRADC_ASSIGN_OR_RETURN(Kernels kernels, Kernels::load(*context_, images));
   kernels_ = std::make_unique<Kernels>(std::move(kernels));
   GRADC_ASSIGN_OR_RETURN(compute_, createStream(driver()));
+  streams_ = std::make_unique<Streams>(driver(), compute_.get());
   GRADC_ASSIGN_OR_RETURN(begin_, createEvent(driver(), eventDefault));
   GRADC_ASSIGN_OR_RETURN(end_, createEvent(driver(), eventDefault));
   if (wantsGraphs())
@@ -84,7 +85,9 @@ Status CudaDevice::run(const GradcProgram &program, const LaunchObserver &observ
   last_ = fmt::format("{}, run {}", program.name, run);
   careful_ = run == 1 || !graphs_;
   auto issue = [&] { return Device::run(program, observe); };
-  Status status = observe || careful_ ? issue() : graphs_->launch(program, issue);
+  capturing_ = !observe && !careful_; // unless there is a graph already
+  Status status = capturing_ ? graphs_->launch(program, issue) : issue();
+  capturing_ = false;
   careful_ = false;
   if (status.ok() && graphs_ && !observe)
     last_ += " (GRADC_CUDA_GRAPH=off finds the kernel)";
@@ -116,7 +119,7 @@ Status CudaDevice::launchKernel(const GradcLaunch &launch, int64_t iteration) {
   parameters_.push_back(&extent_);
   return driver().launchKernel(
       function, unsigned(launch.tasks), 1, 1, unsigned(launch.gpu->threads), 1, 1,
-      unsigned(launch.gpu->sharedBytes), compute_.get(), parameters_.data(), nullptr);
+      unsigned(launch.gpu->sharedBytes), streamOf(launch.stream), parameters_.data(), nullptr);
 }
 
 Status CudaDevice::setParameters(const GradcLaunch &launch, int64_t iteration) {
@@ -184,7 +187,20 @@ Status CudaDevice::product(const GradcGemm &gemm, int64_t iteration) {
       products_->tune(tuningDevice(), context_->name());
   }
   return products_->run(gemm, addressesOf(gemm, iteration),
-                        reinterpret_cast<cublaslt::Stream>(compute_.get()));
+                        reinterpret_cast<cublaslt::Stream>(streamOf(gemm.stream)));
+}
+
+Stream CudaDevice::streamOf(int64_t number) const {
+  return capturing_ ? streams_->get(number) : compute_.get();
+}
+
+/// What a capture needs is made before, in the program's first run.
+Status CudaDevice::recordEvent(const GradcStreamEvent &event) {
+  return capturing_ ? streams_->record(event) : streams_->prepare(event);
+}
+
+Status CudaDevice::waitEvent(const GradcStreamEvent &event) {
+  return capturing_ ? streams_->wait(event) : streams_->prepare(event);
 }
 
 Status CudaDevice::tune() {

@@ -1,6 +1,6 @@
-// An NVIDIA GPU as a device. Work goes to one stream, copies go on another; a program's first run
-// launches kernel by kernel and waits for each, so that an error names its kernel, and later runs
-// replay it as a CUDA graph. docs/design/cuda.md.
+// An NVIDIA GPU as a device. A program's first run launches kernel by kernel on one stream and
+// waits for each, so that an error names its kernel; later runs replay a CUDA graph, which has the
+// program's streams. Copies go on a stream of their own. docs/design/cuda.md.
 #pragma once
 
 #include <memory>
@@ -15,6 +15,7 @@
 #include "runtime/cuda/Graphs.h"
 #include "runtime/cuda/Kernels.h"
 #include "runtime/cuda/Memory.h"
+#include "runtime/cuda/Streams.h"
 #include "runtime/cuda/Transfers.h"
 
 namespace gradc::rt::cuda {
@@ -33,6 +34,8 @@ public:
   Status run(const GradcProgram &program, const LaunchObserver &observe) override;
   Status launch(const GradcLaunch &launch, int64_t iteration) override;
   Status gemm(const GradcGemm &gemm, int64_t iteration) override;
+  Status recordEvent(const GradcStreamEvent &event) override;
+  Status waitEvent(const GradcStreamEvent &event) override;
   Status time(const std::function<Status()> &work, LaunchTimes &times) override;
   Status tune() override;
   std::vector<std::string> choices() const override;
@@ -52,18 +55,22 @@ private:
   Status product(const GradcGemm &gemm, int64_t iteration);
   TuningDevice tuningDevice();
   Status waitIfCareful();
+  /// Of a command of that stream of the program: its own where a run is captured, else compute_.
+  Stream streamOf(int64_t number) const;
   Status afterwards(const Status &status) const;
 
   std::unique_ptr<GpuContext> context_;
   std::unique_ptr<Kernels> kernels_;
   std::unique_ptr<CublasLtProducts> products_; ///< made for the first product
   Owned<Stream> compute_;
+  std::unique_ptr<Streams> streams_;
   Owned<Event> begin_, end_; ///< of what is timed
   std::unique_ptr<Memory> memory_;
   std::unique_ptr<Transfers> transfers_;
   std::unique_ptr<Graphs> graphs_; ///< null: every run is launch by launch
   std::unordered_map<const GradcProgram *, int64_t> runs_;
-  bool careful_ = false; ///< wait for each launch
+  bool careful_ = false;   ///< wait for each launch
+  bool capturing_ = false; ///< launches become a graph
   bool tunes_ = false;
   std::string last_;                               ///< the program and run that was queued last
   std::unordered_set<const GradcLaunch *> tables_; ///< in parts, whose tables are written

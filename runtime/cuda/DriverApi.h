@@ -40,6 +40,8 @@ enum : Result {
   errorIllegalAddress = 700,
   errorStreamCaptureUnsupported = 900,
   errorStreamCaptureInvalidated = 901,
+  errorStreamCaptureUnjoined = 904,
+  errorStreamCaptureIsolation = 905,
   errorUnknown = 999,
 };
 

@@ -14,7 +14,8 @@ public:
   Graphs(const Driver &driver, Stream stream) : driver_(driver), stream_(stream) {}
 
   /// Queues a program's graph on the stream. Where there is none yet `issue` launches the program,
-  /// and what it launches is captured, not run.
+  /// and what it launches is captured, not run: on this stream, and on those that wait for an event
+  /// of it and that it waits for at the end.
   Status launch(const GradcProgram &program, const std::function<Status()> &issue);
 
 private:

@@ -9,7 +9,7 @@
 // CHECK-DAG: exec.kernel @attention_k{{.*}} strides [100, 100, 100, {{.*}}] aligned [4, 4, 4,
 // CPU-NOT: aligned
 
-module attributes {nn.model = {family = "slices", vocab = 97, max_positions = 24}} {
+module attributes {nn.model = {family = "slices", vocab = 97, max_positions = 24, micro_batch = 2, seq = 24}} {
 func.func @loss(
     %embed: tensor<97x24xf32> {nn.param = {name = "embed"}},
     %wide: tensor<24x52xf32> {nn.param = {name = "wide", init_std = 0.2}},

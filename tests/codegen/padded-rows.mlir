@@ -6,7 +6,7 @@
 // Long rows that no vector divides begin at whole vectors on a GPU, for its kernels and products alike;
 // gradients still take the place of what they are gradients of. Short rows lie as they always do.
 // CHECK: exec.gemm m 8 n 4099 {{.*}} c <<arena, [[LOGITS:[0-9]+]], bytes 131196>, f32, rows 4100
-// CHECK: exec.launch @cross_entropy_grad{{[a-z_0-9]*}} {{.*}}<arena, [[LOGITS]], bytes 131196>]
+// CHECK: exec.launch @cross_entropy{{[a-z_0-9]*}} {{.*}}<arena, [[LOGITS]], bytes 131196>]
 // CHECK: exec.kernel @cross_entropy_k{{.*}} strides [4100,
 // CPU-NOT: 4100
 

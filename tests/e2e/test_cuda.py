@@ -2,6 +2,7 @@
 emulator, streams as late or as early as a GPU might run them, and every call is checked. They have to
 give the bits of the emulated executable, and to say what failed where a call fails."""
 
+import copy
 import json
 import os
 import re
@@ -38,8 +39,9 @@ class Program:
 class Gpt2(Case):
     @classmethod
     def setUpClass(cls):
-        cls.program = Program(model_with("one-layer", n_layer=1), "gpt2", "--micro-batch", 1, "--seq", 16,
-                              "--grad-accum", 2)
+        cls.model = model_with("one-layer", n_layer=1)
+        cls.flags = ("--micro-batch", 1, "--seq", 16, "--grad-accum", 2)
+        cls.program = Program(cls.model, "gpt2", *cls.flags)
         cls.data = GOLDENS / "tiny-gpt2" / "tokens.bin"
 
     def command(self, steps, *flags):
@@ -51,8 +53,9 @@ class Gpt2(Case):
     def test_trains_to_the_bits_of_the_emulated_executable(self):
         weights, log = fresh("emulated.safetensors"), fresh("emulated.jsonl")
         run(self.program.emulated, *self.command(3, "--save-weights", weights, "--metrics", log))
+        # Of a graph the second stream runs as late as it may, or with "copies" as early.
         for variables in ({}, {"GRADC_CUDA_GRAPH": "off", "GRADC_FAKE_ORDER": "copies"},
-                          {"GRADC_FAKE_ORDER": "compute"}):
+                          {"GRADC_FAKE_ORDER": "compute"}, {"GRADC_FAKE_ORDER": "copies"}):
             with self.subTest(**variables):
                 ours, ourLog = fresh("cuda.safetensors"), fresh("cuda.jsonl")
                 self.program.run(*self.command(3, "--save-weights", ours, "--metrics", ourLog), **variables)
@@ -60,6 +63,68 @@ class Gpt2(Case):
                 self.assertEqual(self.losses(ourLog), self.losses(log))
                 self.assertEqual(ours.read_bytes(), weights.read_bytes())
                 self.assertIsNone(metrics(ourLog)[0]["mfu"])
+
+    def test_a_second_stream_changes_no_bit(self):
+        self.assertRegex(run(GRADC, "explain", self.program.executable).stdout,
+                         r"== streams\n\d+ commands on stream 0, \d+ on stream 1, \d+ events; the arena is "
+                         r"\d+\.\d\d MiB larger than with --streams 1\n")
+        one = compile_model(self.model, "gpt2-one-stream", *self.flags, *TARGET, "--emulate", "--streams", 1)
+        self.assertNotIn("stream", run(GRADC, "explain", one).stdout.partition("== commands")[2])
+        weights = [fresh(f"{name}.safetensors") for name in ("one", "two")]
+        for executable, path in zip((one, self.program.emulated), weights):
+            run(executable, *self.command(2, "--save-weights", path))
+        self.assertEqual(weights[0].read_bytes(), weights[1].read_bytes())
+
+    def plan(self):
+        planned = fresh("planned.mlir")
+        run(GRADC, "compile", self.model, "-o", planned, *self.flags, *TARGET, "--compile-to", "memory-plan")
+        return planned
+
+    def test_every_event_is_needed(self):
+        planned = self.plan()
+        lines = planned.read_text().splitlines(keepends=True)
+        waits = [number for number, line in enumerate(lines) if "exec.wait" in line]
+        self.assertGreater(len(waits), 10)
+        for number in waits:
+            planned.write_text("".join(lines[:number] + lines[number + 1:]))
+            said = run(BUILD / "bin" / "gradc-opt", planned, "--check-streams", "-o", os.devnull, expect=1).stderr
+            self.assertIn("streams are not ordered: ", said)
+
+    def mutant(self, name, changed):
+        """The program with its exec commands changed, and of the stand-in's kernels the same."""
+        planned = self.plan()
+        planned.write_text(changed(planned.read_text()))
+        mutant = copy.copy(self.program)
+        mutant.executable = fresh(name)
+        run(GRADC, "compile", planned, "--compile-from", "memory-plan", "-o", mutant.executable)
+        return mutant
+
+    def test_the_stand_in_shows_that_events_are_needed(self):
+        """Without what the second stream waits for it reads too early, without what waits for it its memory is
+        overwritten too soon; without the last the capture does not end."""
+        log = fresh("mutant.jsonl")
+        self.program.run(*self.command(3, "--metrics", log))
+        right = self.losses(log)
+
+        def without(stream, kept):
+            """Leaves out the waits of a stream that `kept` does not say, by their number and how many there are."""
+            def changed(text):
+                head, program, rest = re.split(r"(?ms)^(  exec\.program @train_step .*?^  }\n)", text)
+                waits = list(re.finditer(rf" *exec\.wait \d+ stream {stream}\n", program))
+                for number, wait in reversed(list(enumerate(waits))):
+                    if not kept(number, len(waits)):
+                        program = program[:wait.start()] + program[wait.end():]
+                return head + program + rest
+            return changed
+        for name, order, change in (("early", "copies", without(1, lambda number, count: number == 0)),
+                                    ("late", "late", without(0, lambda number, count: number == count - 1))):
+            with self.subTest(name):
+                self.mutant(name, change).run(*self.command(3, "--metrics", log), GRADC_FAKE_ORDER=order)
+                self.assertNotEqual(self.losses(log), right)
+        said = self.mutant("unjoined", without(0, lambda number, count: number < count - 1)).run(
+            *self.command(3), expect=2).stderr
+        self.assertRegex(said, "error: step 2: train_step, run 2: cuStreamEndCapture failed: "
+                               "CUDA_ERROR_STREAM_CAPTURE_UNJOINED")
 
     def test_resumes_evaluates_and_generates(self):
         whole, folder = fresh("whole.safetensors"), fresh("checkpoints")

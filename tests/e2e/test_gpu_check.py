@@ -26,7 +26,7 @@ class Emulated(Case):
         self.assertEqual(statuses(result), {
             name: NOT_RUN if name in wants_torch else PASSED
             for name in ("machine", "conformance", "golden tiny-gpt2 fp32", "bench tiny-gpt2", "kernels tiny-gpt2",
-                         "equal bits tiny-gpt2", *wants_torch)})
+                         "one stream tiny-gpt2", "equal bits tiny-gpt2", *wants_torch)})
         self.assertTrue(result["passed"])
         self.assertIn("no PyTorch", detail(result, "rates"))
         self.assertEqual([entry["name"] for entry in result["contents"]["refused"]], ["tiny-llama3"])
@@ -40,6 +40,7 @@ class Emulated(Case):
         self.assertTrue(any(row["kind"] == "attention backward" for row in table))
         model = result["summary"]["tiny-gpt2"]
         self.assertGreater(model["gradc"]["tokens_per_s"], 0)
+        self.assertGreater(model["gradc"]["peak_bytes"], model["one_stream"]["peak_bytes"])
         self.assertIsNone(model["peer"]["tokens_per_s"])
         for words in ("No figure here is a GPU's", "fp8", "| tiny-gpt2 | 2 x 24 bf16 | PyTorch | - |"):
             self.assertIn(words, printed)
@@ -90,7 +91,7 @@ class StandIns(Case):
                                 GRADC_CUBLASLT_PATH=BUILD / "tests" / "libfake_cublaslt.so")
         wants_torch = ("peer models", "peer tiny-gpt2", "rates")
         names = ("machine", "GPU", "conformance", "golden tiny-gpt2 bf16", "bench tiny-gpt2", *wants_torch,
-                 "kernels tiny-gpt2", "equal bits tiny-gpt2", "GPU after the bench",
+                 "kernels tiny-gpt2", "one stream tiny-gpt2", "equal bits tiny-gpt2", "GPU after the bench",
                  *(f"{tool} tiny-gpt2 bf16" for tool in ("memcheck", "racecheck", "synccheck")))
         self.assertEqual(statuses(result), {name: NOT_RUN if name in wants_torch else PASSED for name in names})
         self.assertEqual(sorted(path.name for path in (folder / "lib").iterdir()), [])
@@ -109,7 +110,7 @@ class Scripts(Case):
         builder = build.Builder(build.argparse.Namespace(out=self.folder, emulated=False, target="cuda:sm_90"))
         builder.copy()
         entry = {"name": "tiny-gpt2", "mode": "fp32", "executable": "bin/golden", "sanitizer": ["memcheck", "racecheck", "synccheck"]}
-        model = {"name": "model", "executable": "bin/bench", "config": "models/model.json", "precision": "bf16",
+        model = {"name": "model", "executable": "bin/bench", "one_stream": "bin/bench", "config": "models/model.json", "precision": "bf16",
                  "batch": 2, "seq": 24, "steps": 1, "flops_per_step": 1e9, "products": []}
         self.contents = {"version": "0", "commit": "0", "target": "cuda:sm_90", "emulated": False, "libc": "2.2.5",
                          "conformance": {"program": "bin/conformance", "arguments": []}, "goldens": [entry],

@@ -182,6 +182,7 @@ class Reports(Case):
         entry = {"name": "m", "batch": 4, "seq": 256, "precision": "bf16", "flops_per_step": 2e12}
         stages = [
             {"stage": "bench m", "figures": {"step_ms": 10.0, "planned_peak_bytes": 2**30, "gpu_memory_bytes": 2**31}},
+            {"stage": "one stream m", "figures": {"step_ms": 12.5, "planned_peak_bytes": 2**29, "gpu_memory_bytes": 2**30}},
             {"stage": "peer m", "figures": {"mode": "compile", "median_step_ms": 20.0, "peak_rss_bytes": 1, "peak_reserved_bytes": 2**32,
                                             "gpu_memory_bytes": None}},
             {"stage": "rates", "figures": {"bf16_flops_per_s": 8e14, "copy_bytes_per_s": 4e12, "products": []}},
@@ -189,11 +190,11 @@ class Reports(Case):
         result = {"bench": [entry], "stages": stages}
         model = report.summary(result)["m"]
         self.assertEqual(model["tokens_of_peer"], 2)
-        self.assertEqual((model["gradc"]["mfu"], model["peer"]["mfu"]), (0.25, 0.125))
+        self.assertEqual([model[who]["mfu"] for who in ("gradc", "one_stream", "peer")], [0.25, 0.2, 0.125])
         self.assertEqual(model["gradc"]["tokens_per_s"], 102400)
         self.assertEqual((model["gradc"]["peak_bytes"], model["peer"]["peak_bytes"]), (2**30, 2**32))
         self.assertIsNone(model["products_of_library_alone"])
-        stages[1]["figures"]["mode"] = "eager"  # no comparison with what was not compiled
+        stages[2]["figures"]["mode"] = "eager"  # no comparison with what was not compiled
         self.assertIsNone(report.summary(result)["m"]["tokens_of_peer"])
 
 

@@ -5,7 +5,11 @@
 
 #include <gtest/gtest.h>
 
-extern "C" void gradc_launch(GradcContext *context, const GradcLaunch *launch);
+extern "C" {
+void gradc_launch(GradcContext *context, const GradcLaunch *launch);
+void gradc_record_event(GradcContext *context, const GradcStreamEvent *event);
+void gradc_wait_event(GradcContext *context, const GradcStreamEvent *event);
+}
 
 namespace gradc::rt {
 namespace {
@@ -166,6 +170,43 @@ TEST_P(DeviceConformance, RunsAProgramAsOftenAsAsked) {
     ASSERT_TRUE(status.ok()) << status.message();
     write(GRADC_STATE, 0, {0, 0}); // comes after the run
     EXPECT_EQ(read(GRADC_STATE, 8, 1), std::vector<float>{value + 4});
+  }
+}
+
+/// On stream 1 what reads the first launch's result and is read by the last; beside it a launch
+/// that then overwrites what was read.
+const GradcBuffer sideBuffers[] = {
+    {GRADC_ARENA, 0, 0, 4}, {GRADC_STATE, 4, 0, 4}, {GRADC_ARENA, 64, 0, 4}};
+const GradcBuffer overwritingBuffers[] = {
+    {GRADC_STATE, 4, 0, 4}, {GRADC_STATE, 4, 0, 4}, {GRADC_ARENA, 0, 0, 4}};
+const GradcBuffer lastBuffers[] = {
+    {GRADC_ARENA, 64, 0, 4}, {GRADC_ARENA, 0, 0, 4}, {GRADC_STATE, 8, 0, 4}};
+const GradcStreamEvent firstOver{0, 0}, sideBegins{0, 1}, sideOver{1, 1}, lastBegins{1, 0};
+GradcLaunch streamLaunches[4];
+void runTwoStreams(GradcContext *context) {
+  gradc_launch(context, &streamLaunches[0]);
+  gradc_record_event(context, &firstOver);
+  gradc_wait_event(context, &sideBegins);
+  gradc_launch(context, &streamLaunches[1]);
+  gradc_record_event(context, &sideOver);
+  gradc_wait_event(context, &lastBegins);
+  gradc_launch(context, &streamLaunches[2]);
+  gradc_launch(context, &streamLaunches[3]);
+}
+
+TEST_P(DeviceConformance, RunsStreamsInTheOrderOfTheirEvents) {
+  ASSERT_TRUE(device->allocate({1024, 1024, nullptr, 0}).ok());
+  const GradcBuffer *buffers[] = {firstBuffers, sideBuffers, overwritingBuffers, lastBuffers};
+  for (int i = 0; i < 4; ++i)
+    streamLaunches[i] = add(buffers[i], 1);
+  streamLaunches[1].stream = 1;
+  const GradcProgram program{"streams", runTwoStreams};
+  for (float value : {1.f, 5.f, 9.f, 13.f}) {
+    write(GRADC_STATE, 0, {value, 2});
+    Status status = device->run(program, nullptr);
+    ASSERT_TRUE(status.ok()) << status.message();
+    write(GRADC_STATE, 0, {0, 0}); // comes after the run, on all of its streams
+    EXPECT_EQ(read(GRADC_STATE, 8, 1), std::vector<float>{value + 4 + 4});
   }
 }
 

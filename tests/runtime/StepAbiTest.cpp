@@ -9,6 +9,8 @@ extern "C" {
 void gradc_launch(GradcContext *context, const GradcLaunch *launch);
 void gradc_gemm(GradcContext *context, const GradcGemm *gemm);
 void gradc_begin_iteration(GradcContext *context, int64_t iteration);
+void gradc_record_event(GradcContext *context, const GradcStreamEvent *event);
+void gradc_wait_event(GradcContext *context, const GradcStreamEvent *event);
 }
 
 namespace gradc::rt {
@@ -28,6 +30,14 @@ public:
   }
   Status gemm(const GradcGemm &gemm, int64_t iteration) override {
     calls.push_back(std::string(gemm.name) + std::to_string(iteration));
+    return Status();
+  }
+  Status recordEvent(const GradcStreamEvent &event) override {
+    calls.push_back("record " + std::to_string(event.event) + std::to_string(event.stream));
+    return Status();
+  }
+  Status waitEvent(const GradcStreamEvent &event) override {
+    calls.push_back("wait " + std::to_string(event.event) + std::to_string(event.stream));
     return Status();
   }
   Status synchronize() override {
@@ -55,8 +65,11 @@ TEST(StepAbi, PassesCallsInOrderWithTheirIteration) {
   gradc_launch(&context, &a);
   gradc_begin_iteration(&context, 3);
   gradc_gemm(&context, &g);
+  GradcStreamEvent recorded{5, 1}, waited{5, 0};
+  gradc_record_event(&context, &recorded);
+  gradc_wait_event(&context, &waited);
   gradc_launch(&context, &a);
-  EXPECT_EQ(device.calls, (std::vector<std::string>{"a0", "g3", "a3"}));
+  EXPECT_EQ(device.calls, (std::vector<std::string>{"a0", "g3", "record 51", "wait 50", "a3"}));
   EXPECT_EQ(device.synchronizations, 0);
 }
 
@@ -70,6 +83,9 @@ TEST(StepAbi, DoesNothingAfterTheFirstFailure) {
   gradc_launch(&context, &bad);
   gradc_launch(&context, &good);
   gradc_gemm(&context, &g);
+  GradcStreamEvent event{0, 1};
+  gradc_record_event(&context, &event);
+  gradc_wait_event(&context, &event);
   EXPECT_TRUE(device.calls.empty());
   EXPECT_EQ(context.status.code(), ExitCode::machineFault);
   EXPECT_EQ(context.status.message(), "the device fell over");

@@ -195,6 +195,26 @@ void Compiler::chooseWeightPanels() {
       request.weightPanels == "on" || (request.weightPanels == "auto" && isWorthIt);
 }
 
+/// Auto: two on a GPU, which has room for small kernels beside others. A budget may be in the way.
+void Compiler::chooseStreams() {
+  bool hasTwo = request.streams == "2" || (request.streams == "auto" && request.target != "cpu");
+  request.passes.streams = hasTwo ? 2 : 1;
+}
+
+/// What was not asked for and takes memory, one thing at a time; false where nothing is left.
+bool Compiler::takeBackWhatIsOnlyFaster() {
+  Options &passes = request.passes;
+  if (passes.weightPanels && request.weightPanels == "auto") {
+    passes.weightPanels = false;
+    return true;
+  }
+  if (passes.streams > 1 && request.streams == "auto") {
+    passes.streams = 1;
+    return true;
+  }
+  return false;
+}
+
 /// Of a step that recomputes as much as the level says; sets how many levels there are.
 Failure Compiler::planPeak(int level, int64_t &peak, int &levels) {
   request.passes.recomputeLevel = level;
@@ -209,8 +229,8 @@ Failure Compiler::planPeak(int level, int64_t &peak, int &levels) {
 }
 
 /// Sets the passes' recompute mode or, for auto, the first level whose planned peak is within the
-/// budget. Levels are tried in order, so that a lower budget never gives a higher peak. Panels that
-/// are not asked for go before anything is recomputed for them.
+/// budget. Levels are tried in order, so that a lower budget never gives a higher peak. Panels and
+/// a second stream that are not asked for go before anything is recomputed for them.
 Failure Compiler::chooseRecompute() {
   if (request.recompute != "auto") {
     request.passes.recompute = request.recompute;
@@ -222,11 +242,9 @@ Failure Compiler::chooseRecompute() {
     int64_t peak = 0;
     if (Failure failure = planPeak(level, peak, levels))
       return failure;
-    if (peak > budget && request.passes.weightPanels && request.weightPanels == "auto") {
-      request.passes.weightPanels = false;
+    while (peak > budget && takeBackWhatIsOnlyFaster())
       if (Failure failure = planPeak(level, peak, levels))
         return failure;
-    }
     least = std::min(least, peak);
     if (peak <= budget)
       return {};
@@ -248,8 +266,10 @@ Failure Compiler::plan() {
       if (info.phase != Phase::import)
         return runPasses(info.phase);
       Failure imported = request.from ? resume() : import();
-      if (!imported)
+      if (!imported) {
         chooseWeightPanels();
+        chooseStreams();
+      }
       return imported ? imported : chooseBackend();
     });
     if (failure)

@@ -23,6 +23,7 @@ struct CompileRequest {
   std::string recompute = "none";   ///< none, cheap, full, or auto: as memoryBudget asks for
   int64_t memoryBudget = 0;         ///< bytes of planned peak; 0: this machine's memory
   std::string weightPanels = "off"; ///< off, on, or auto: where it is worth its memory
+  std::string streams = "auto";     ///< 1, 2, or auto: 2 of a GPU where the budget allows it
   std::string emit = "exe";         ///< nn, exec, llvm, ptx, cubin or exe
   std::optional<Phase> from, to;
   std::string dumpFolder; ///< empty: no dumps
@@ -66,6 +67,8 @@ private:
   Failure runPhase(Phase phase, mlir::ModuleOp onto);
   Failure chooseRecompute();
   void chooseWeightPanels();
+  void chooseStreams();
+  bool takeBackWhatIsOnlyFaster();
   Failure planPeak(int level, int64_t &peak, int &levels);
   Failure generate();
   Failure writeObject(const std::string &path);

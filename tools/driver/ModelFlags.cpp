@@ -103,6 +103,13 @@ void ModelFlags::addMemory(CLI::App &app) {
       ->check(CLI::IsMember({"off", "on", "auto"}))
       ->capture_default_str();
   app.add_option(
+         "--streams", request.streams,
+         "Commands of a GPU in one order, or in two streams: gradients of weights beside the "
+         "chain of the others, for which some memory is kept longer: 1; 2; auto: 2 where no "
+         "budget is in the way")
+      ->check(CLI::IsMember({"1", "2", "auto"}))
+      ->capture_default_str();
+  app.add_option(
          "--loss-chunk", lossChunk,
          "Rows whose logits are computed at a time, with their loss and gradients: a "
          "number; auto: as many as keep them within 64 MiB, on GPUs up to 4096; 0 or off: all")
@@ -175,6 +182,10 @@ Failure ModelFlags::finishMemory() {
     return {Exit::userError,
             "--weight-panels on: only generated products of the CPU read panels; leave it out, or "
             "use --target cpu with --gemm generated"};
+  if (request.streams == "2" && request.target == "cpu")
+    return {Exit::userError,
+            "--streams 2: the CPU runs one command at a time; leave it out, or use "
+            "--target cuda:ARCH"};
   std::optional<int64_t> rows = parseLossChunk(lossChunk);
   if (!rows)
     return {Exit::userError, "--loss-chunk " + lossChunk +

@@ -92,6 +92,7 @@ codegen::CompileFlags Compiler::flags() const {
           request.passes.float8Scaling,
           formatLossChunk(request.passes.lossChunk),
           request.passes.weightPanels,
+          request.passes.streams,
           model.info.documentSeparator,
           request.gemm,
           request.target,
@@ -159,7 +160,8 @@ Failure Compiler::writeModule(const std::string &path) {
   llvm::raw_fd_ostream file(path, error);
   if (error)
     return {Exit::machineFault, path + ": cannot be written: " + error.message()};
-  // With the locations, which name layers, where a later compile goes on; without where people read.
+  // With the locations, which name layers, where a later compile goes on; without where people
+  // read.
   bool isForPeople = request.emit == "nn" || request.emit == "exec";
   module()->print(file, OpPrintingFlags().enableDebugInfo(!isForPeople));
   file << "\n";

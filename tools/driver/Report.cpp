@@ -4,6 +4,7 @@
 #include "ir/Explanation.h"
 #include "tools/driver/ByteSize.h"
 
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/JSON.h"
 
@@ -25,12 +26,12 @@ int64_t planned(const Compiler &compiler, llvm::StringRef name) {
   return plan.getAs<IntegerAttr>(name).getInt();
 }
 
-/// What was decided about the logits, the largest tensor of most steps.
-void printLoss(const Compiler &compiler, llvm::raw_ostream &out) {
+/// What was decided, a line each, behind the topic's name.
+void printDecisions(const Compiler &compiler, llvm::StringRef wanted, llvm::raw_ostream &out) {
   forEachExplanation(compiler.module(), [&](llvm::StringRef topic, ArrayRef<Attribute> lines) {
-    if (topic == "loss")
+    if (topic == wanted)
       for (Attribute line : lines)
-        out << "loss         " << cast<StringAttr>(line).getValue() << "\n";
+        out << llvm::left_justify(topic, 13) << cast<StringAttr>(line).getValue() << "\n";
   });
 }
 
@@ -46,7 +47,8 @@ void printMemory(const Compiler &compiler, const CompileRequest &request, llvm::
       << formatByteSize(memory.optimizer) << ", gradients " << formatByteSize(memory.gradients)
       << ", activations " << formatByteSize(memory.activations) << ", workspace "
       << formatByteSize(memory.workspace) << "\n";
-  printLoss(compiler, out);
+  printDecisions(compiler, "loss", out); // the logits are the largest tensor of most steps
+  printDecisions(compiler, "streams", out);
   out << "peak         " << formatByteSize(memory.peak) << " (arena "
       << formatByteSize(planned(compiler, "arena_bytes")) << ", "
       << llvm::format("%.1f %%", 100.0 * static_cast<double>(planned(compiler, "arena_bytes")) /

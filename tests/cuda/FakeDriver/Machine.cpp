@@ -8,6 +8,7 @@
 #include <cstring>
 #include <sys/mman.h>
 #include <unistd.h>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -165,17 +166,26 @@ bool Machine::isPinned(const void *address, std::size_t bytes) const {
 Result Machine::queue(StreamObject *stream, Operation operation) {
   if (std::find(streams.begin(), streams.end(), stream) == streams.end())
     return complain(errorInvalidHandle, "work for a stream that does not exist");
-  if (!stream->capture) {
-    stream->queue.push_back(std::move(operation));
-    runEager();
-    return success;
-  }
-  if (operation.kind != Operation::Kind::work) {
-    stream->captureBroken = true;
-    return complain(errorStreamCaptureUnsupported, "an event of a stream under capture");
-  }
-  stream->capture->operations.push_back(std::move(operation));
+  if (stream->capture)
+    return capture(stream, std::move(operation));
+  stream->queue.push_back(std::move(operation));
+  runEager();
   return success;
+}
+
+Result Machine::record(EventObject *event, StreamObject *stream) {
+  if (stream->capture)
+    return queue(stream, {Operation::Kind::record, nullptr, event});
+  event->capture = 0;
+  event->stream = stream;
+  return queue(stream, {Operation::Kind::record, nullptr, event, ++event->recorded});
+}
+
+Result Machine::wait(StreamObject *stream, EventObject *event) {
+  if (event->capture != 0)
+    if (Result result = join(stream, *event); result != success)
+      return result;
+  return queue(stream, {Operation::Kind::wait, nullptr, event, event->recorded});
 }
 
 bool Machine::canExecute(const StreamObject *stream) const {
@@ -187,12 +197,27 @@ bool Machine::canExecute(const StreamObject *stream) const {
 
 /// A GPU may run any stream as soon as nothing holds it up, however late the others are.
 void Machine::runEager() {
-  if (order_ == "late" || opened_ > 0)
+  if (order_ == "late" || opened_ > 0 || isEager_)
     return;
-  for (std::size_t i = 0; i < streams.size(); ++i)
-    while ((i == 0) == (order_ == "compute") && canExecute(streams[i]))
-      if (execute(streams[i]) != success)
-        return;
+  isEager_ = true;
+  Result result = success;
+  for (bool hasRun = true; hasRun && result == success;) {
+    hasRun = false;
+    for (std::size_t i = 0; i < streams.size() && result == success; ++i)
+      if ((i == 0) == (order_ == "compute"))
+        result = runEagerly(streams[i], hasRun);
+    for (std::size_t i = 0; i < branches_.size() && result == success; ++i)
+      if (order_ == "copies")
+        result = runEagerly(branches_[i].get(), hasRun);
+  }
+  isEager_ = false;
+}
+
+Result Machine::runEagerly(StreamObject *stream, bool &hasRun) {
+  Result result = success;
+  for (; result == success && canExecute(stream); hasRun = true)
+    result = execute(stream);
+  return result;
 }
 
 Result Machine::execute(StreamObject *stream) {
@@ -209,6 +234,7 @@ Result Machine::execute(StreamObject *stream) {
   case Operation::Kind::record:
     next.event->done = next.number;
     next.event->milliseconds = now();
+    runEager();
     return success;
   case Operation::Kind::wait:
     return reach(next.event, next.number);
@@ -227,19 +253,14 @@ Result Machine::reach(EventObject *event, uint64_t number) {
   while (event->done < number) {
     if (!event->stream || event->stream->queue.empty())
       return complain(errorUnknown, "an event that nothing will record");
-    if (Result result = execute(event->stream); result != success)
+    // What waits for the event was taken from its queue: what is behind it must not run ahead.
+    bool wasEager = std::exchange(isEager_, true);
+    Result result = execute(event->stream);
+    isEager_ = wasEager;
+    if (result != success)
       return result;
   }
   return stuck;
-}
-
-Result Machine::refuseInCapture() {
-  bool any = false;
-  for (StreamObject *stream : streams)
-    if (stream->capture)
-      any = stream->captureBroken = true;
-  return any ? complain(errorStreamCaptureUnsupported, "a call that no capture allows")
-             : Result(success);
 }
 
 // --- kernels

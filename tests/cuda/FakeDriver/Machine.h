@@ -6,8 +6,10 @@
 //   GRADC_FAKE_KERNELS     a shared library made of a program compiled with --emulate: its kernels
 //   GRADC_FAKE_CAPABILITY  of the GPU, times ten [90]
 //   GRADC_FAKE_MEMORY      of the GPU, in bytes [1 GiB]
-//   GRADC_FAKE_ORDER       late [nothing runs before it is waited for], copies or compute: that
-//                          stream (compute is the one that was made first) runs as soon as it can
+//   GRADC_FAKE_ORDER       late [nothing runs before it is waited for]; compute: the stream that
+//   was
+//                          made first runs as soon as it can; copies: all others do, and the
+//                          branches of a graph
 //   GRADC_FAKE_FAIL        SYMBOL:N:CODE: the Nth call of a function gives CODE
 //   GRADC_FAKE_REFUSE      cubin: no cubin is taken
 //   GRADC_FAKE_LOG         a file that the name of each function called is appended to
@@ -21,6 +23,7 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
 #include <vector>
@@ -35,27 +38,42 @@ struct Operation {
   enum class Kind { work, record, wait } kind = Kind::work;
   std::function<Result()> run; ///< of work
   EventObject *event = nullptr;
-  uint64_t number = 0; ///< of the record
+  uint64_t number = 0;                   ///< of the record
+  std::shared_ptr<EventObject> own = {}; ///< the event, where it is of one launch of a graph
 };
 
 struct EventObject {
   bool hasTimes = false;
-  uint64_t recorded = 0, done = 0; ///< records queued, and executed
-  StreamObject *stream = nullptr;  ///< of the last record
-  double milliseconds = 0;         ///< of the last that was executed
+  uint64_t recorded = 0, done = 0;   ///< records queued, and executed
+  StreamObject *stream = nullptr;    ///< of the last record
+  double milliseconds = 0;           ///< of the last that was executed
+  uint64_t capture = 0;              ///< the id of the graph that the last record is of, or 0
+  uint64_t number = 0;               ///< of that record in it
+  std::vector<uint64_t> before = {}; ///< of that record, as GraphObject::before
 };
 
+/// Work of several streams in the order of its capture. Branch 0 is the stream whose capture was
+/// begun; one that waits for an event of it becomes the next.
 struct GraphObject {
-  std::vector<Operation> operations;
+  struct Step {
+    std::size_t branch;
+    Operation operation; ///< its event has no object, its number is that of the record
+  };
+  std::vector<Step> steps;
+  uint64_t id = 0;
+  /// While it is captured, for each branch how much work of each branch its next work follows.
+  std::vector<std::vector<uint64_t>> before;
+  uint64_t records = 0;
+  bool isBroken = false;
 };
 struct GraphExecObject {
-  std::vector<Operation> operations;
+  std::vector<GraphObject::Step> steps;
 };
 
 struct StreamObject {
   std::deque<Operation> queue;
   GraphObject *capture = nullptr;
-  bool captureBroken = false;
+  std::size_t branch = 0; ///< of the capture
 };
 
 struct ModuleObject {
@@ -88,12 +106,21 @@ public:
 
   // --- streams and events
   Result queue(StreamObject *stream, Operation operation);
+  Result record(EventObject *event, StreamObject *stream);
+  Result wait(StreamObject *stream, EventObject *event);
   /// Executes what the stream holds.
   Result drain(StreamObject *stream);
   /// Executes what an event needs, up to its record of that number.
   Result reach(EventObject *event, uint64_t number);
   /// For calls that no capture allows: breaks those under way.
   Result refuseInCapture();
+
+  // --- captures and graphs
+  Result beginCapture(StreamObject *stream);
+  /// The graph, broken or not, is the caller's to release; null where nothing is captured.
+  Result endCapture(StreamObject *stream, GraphObject *&graph);
+  /// Queues each branch on a stream of its own, the first on this one.
+  Result launch(const GraphExecObject &graph, StreamObject *stream);
 
   // --- memory
   Result allocate(Address *address, std::size_t bytes);
@@ -131,7 +158,13 @@ private:
   Result execute(StreamObject *stream);
   bool canExecute(const StreamObject *stream) const;
   void runEager();
+  Result runEagerly(StreamObject *stream, bool &hasRun);
+  Result capture(StreamObject *stream, Operation operation);
+  Result join(StreamObject *stream, const EventObject &event);
 
+  std::vector<std::unique_ptr<StreamObject>> branches_; ///< of graphs, but the first of each
+  uint64_t captures_ = 0;
+  bool isEager_ = false; ///< runEager is under way, or may not be
   std::map<Address, std::size_t> allocations_;
   std::size_t allocated_ = 0;
   int opened_ = 0;

@@ -41,6 +41,8 @@ static_assert(int(errorNotFound) == CUDA_ERROR_NOT_FOUND);
 static_assert(int(errorIllegalAddress) == CUDA_ERROR_ILLEGAL_ADDRESS);
 static_assert(int(errorStreamCaptureUnsupported) == CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
 static_assert(int(errorStreamCaptureInvalidated) == CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+static_assert(int(errorStreamCaptureUnjoined) == CUDA_ERROR_STREAM_CAPTURE_UNJOINED);
+static_assert(int(errorStreamCaptureIsolation) == CUDA_ERROR_STREAM_CAPTURE_ISOLATION);
 static_assert(int(errorUnknown) == CUDA_ERROR_UNKNOWN);
 static_assert(int(capabilityMajor) == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
 static_assert(int(capabilityMinor) == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
