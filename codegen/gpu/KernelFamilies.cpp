@@ -68,7 +68,8 @@ KernelWork attentionWork(nn::AttentionOp op, ArrayRef<int64_t> strides) {
   return attentionForwardWork(specOf(op, strides));
 }
 void emitAttention(nn::AttentionOp op, Emission &to) {
-  emitAttentionForward(to.module, to.name, specOf(op, to.strides), to.target);
+  AttentionSpec spec = specOf(op, to.strides);
+  emitAttentionForward(to.module, to.name, spec, to.target, forwardOrder(spec).keyHeads);
 }
 KernelGeometry attentionGradGeometry(nn::AttentionGradOp op, ArrayRef<int64_t> strides) {
   return {rowsOf(op.getQuery()), attentionBackwardBlocks(specOf(op, strides))};
@@ -77,7 +78,8 @@ KernelWork attentionGradWork(nn::AttentionGradOp op, ArrayRef<int64_t> strides) 
   return attentionBackwardWork(specOf(op, strides));
 }
 void emitAttentionGrad(nn::AttentionGradOp op, Emission &to) {
-  emitAttentionBackward(to.module, to.name, specOf(op, to.strides), to.target);
+  AttentionSpec spec = specOf(op, to.strides);
+  emitAttentionBackward(to.module, to.name, spec, to.target, backwardOrder(spec).keyHeads);
 }
 template <typename Op> std::string attentionLimits(Operation *op, ArrayRef<int64_t> strides) {
   return verifyForGpu(specOf(cast<Op>(op), strides));
