@@ -12,8 +12,19 @@ AttentionBlock::AttentionBlock(BlockPrinter &printer, const AttentionSpec &spec,
     : e(printer), place(e.thread()), mask(e, place, spec, e.of(maskBuffers[0])),
       dropout(e, place, spec, maskBuffers.drop_front(spec.documents ? 1 : 0)),
       layout{tileColumns(spec), spec.dtype}, copy(e, place, layout, schedule.threads()),
-      memory(e.of(sharedMemory.v)), warpRow(place.warp * (schedule.bands * bandRows)), spec(spec),
-      schedule(schedule) {}
+      memory(e.of(sharedMemory.v)), spec(spec), schedule(schedule) {
+  warpRow = rowOfWarp();
+}
+
+Val AttentionBlock::rowOfWarp() const {
+  return place.warp % schedule.warps * (schedule.bands * bandRows);
+}
+
+SharedTile AttentionBlock::ownPart(const SharedTile &whole) {
+  if (schedule.parts == 1)
+    return whole;
+  return whole.columnsFrom(place.warp / schedule.warps * (ownColumns() * layout.elementBytes()));
+}
 
 HeadMatrix AttentionBlock::matrix(Val buffer, const AttentionSpec::Strides &strides, Val batch,
                                   Val head) {
@@ -87,15 +98,16 @@ void AttentionBlock::attempt(ArrayRef<Bands *> results, Val row, const Variables
     llvm::append_range(assigned, variablesOf(*sums));
     failed = failed | notFinite(*sums, row);
   }
-  Val flags = e.of(e.k.shared(schedule.warps));
-  Val again = anyInBlock(e, place, failed, flags, schedule.warps);
+  int64_t warps = schedule.warps * schedule.parts;
+  Val flags = e.of(e.k.shared(warps));
+  Val again = anyInBlock(e, place, failed, flags, warps);
   Place before = place;
   Val rowBefore = warpRow;
   e.when(again, assigned, [&] {
     // The same numbers, but the compiler cannot know: nothing that is computed from them is held
     // in registers over the first pass.
     place = Place(e.from(place.thread, place.lane));
-    warpRow = place.warp * (schedule.bands * bandRows);
+    warpRow = rowOfWarp();
     body(/*careful=*/true);
     e.k.barrier();
   });

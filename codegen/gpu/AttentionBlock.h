@@ -26,6 +26,11 @@ public:
   Val memory;
   Val warpRow; ///< of the block's rows, the warp's first
 
+  /// Columns of a result that a warp has.
+  int64_t ownColumns() const { return layout.columns / schedule.parts; }
+  /// Whether the warp has a result's first columns, for what a row has once.
+  Val hasFirstPart() { return e.less(place.warp, schedule.warps); }
+
   /// One head of a buffer.
   HeadMatrix matrix(Val buffer, const AttentionSpec::Strides &strides, Val batch, Val head);
   /// f32 of one head of [batch, heads, seq].
@@ -57,7 +62,11 @@ public:
   /// rowsum(x * y) of a row of two matrices, for the four threads of a quad together.
   Val rowProduct(const HeadMatrix &x, const HeadMatrix &y, Val row);
 
+  /// The warp's columns of a tile.
+  SharedTile ownPart(const SharedTile &whole);
+
 private:
+  Val rowOfWarp() const;
   Val notFinite(const Bands &results, Val row);
 
   const AttentionSpec &spec;

@@ -13,7 +13,9 @@ namespace gradc::codegen::gpu {
 
 namespace {
 
-constexpr int64_t counters = 4; ///< that a thread computes at a time
+/// That a thread computes at a time, of elements in neighbouring columns. Four would spill where
+/// heads are wide: their words and rounds stand beside all of the block's sums.
+constexpr int64_t counters = 2;
 constexpr int64_t bitsOfFragment = 4;
 
 } // namespace
@@ -78,62 +80,60 @@ Val AttentionDropout::bit(Val word, int64_t place) const {
   return e.select(dropped, e.number(0), e.number(static_cast<int32_t>(uint32_t{1} << place)));
 }
 
-/// The bits of all steps, one step's behind the other's. A loop: ten rounds are long code.
-Val AttentionDropout::collect(int64_t steps, int64_t bitsOfStep,
-                              function_ref<Val(Val step)> ofStep) const {
+/// The bits of all steps, each where it says. A loop: ten rounds are long code.
+Val AttentionDropout::collect(int64_t steps, function_ref<Bits(Val step)> ofStep) const {
   Val all = e.number(0);
-  e.loop(e.number(0), e.number(steps), {&all},
-         [&](Val step) { all = all | (ofStep(step) << (step * bitsOfStep)); });
+  e.loop(e.number(0), e.number(steps), {&all}, [&](Val step) {
+    Bits found = ofStep(step);
+    all = all | (found.bits << found.place);
+  });
   return all;
 }
 
 Val AttentionDropout::keptOfQueries(Val row, Val column, int64_t columns) {
   Val query = row + place.quad, key = column + place.member * 2;
-  // The four elements of a fragment, and others whose words the same counters have.
+  // The elements of a fragment, a row at a time, and others whose words the same counters have.
   int64_t fragments = wholeGroups() ? std::min<int64_t>(4, columns / fragmentColumns) : 1;
   int64_t steps = columns / fragmentColumns / fragments;
-  return collect(steps, fragments * bitsOfFragment, [&](Val step) {
-    SmallVector<Val> elements;
-    for (int64_t h = 0; h < 2; ++h)
-      for (int64_t p = 0; p < 2; ++p)
-        elements.push_back(element(query + 8 * h, key + step * (fragments * fragmentColumns) + p));
+  return collect(2 * steps, [&](Val step) -> Bits {
+    Val n = step / 2, h = step % 2;
+    Val at = key + n * (fragments * fragmentColumns);
+    std::array<Val, counters> elements{element(query + h * 8, at), element(query + h * 8, at + 1)};
     Words words = wordsOf(elements);
     Val bits = e.number(0);
-    for (int64_t n = 0; n < fragments; ++n)
-      for (int64_t i = 0; i < counters; ++i) {
-        Val word = !wholeGroups()   ? ownWord(words, i, elements[i])
-                   : fragments == 4 ? wordOf(e, words[n], i)
-                                    : wordInGroup(words, i, n, column);
-        bits = bits | bit(word, bitsOfFragment * n + i);
+    for (int64_t fragment = 0; fragment < fragments; ++fragment)
+      for (int64_t p = 0; p < counters; ++p) {
+        Val word = !wholeGroups()   ? ownWord(words, p, elements[p])
+                   : fragments == 4 ? wordOf(e, words[fragment], p)
+                                    : wordInGroup(words, p, fragment, column);
+        bits = bits | bit(word, bitsOfFragment * fragment + p);
       }
-    return bits;
+    return {bits, n * (fragments * bitsOfFragment) + h * 2};
   });
 }
 
 Val AttentionDropout::keptOfKeys(Val row, Val column, int64_t columns) {
   Val key = row + place.quad, query = column + place.member * 2;
-  // Two fragments' queries, each with the key of the upper half and, eight further, of the lower
-  // half; or the four elements of one fragment.
-  int64_t fragments = wholeGroups() ? 2 : 1;
-  int64_t steps = columns / fragmentColumns / fragments;
-  return collect(steps, fragments * bitsOfFragment, [&](Val step) {
-    SmallVector<Val> elements;
-    for (int64_t i = 0; i < counters; ++i) {
-      int64_t further = wholeGroups() ? i / 2 * fragmentColumns : 0, h = wholeGroups() ? 0 : i / 2;
-      Val at = query + step * (fragments * fragmentColumns) + (further + i % 2);
-      elements.push_back(element(at, key + 8 * h));
-    }
+  int64_t fragments = columns / fragmentColumns;
+  // A fragment's queries with the key of the upper half, whose counters have the lower half's, too.
+  if (wholeGroups())
+    return collect(fragments, [&](Val n) -> Bits {
+      Val at = query + n * fragmentColumns;
+      Words words = wordsOf({element(at, key), element(at + 1, key)});
+      Val bits = e.number(0);
+      for (int64_t h = 0; h < 2; ++h)
+        for (int64_t p = 0; p < counters; ++p)
+          bits = bits | bit(wordInGroup(words, p, h, row), 2 * h + p);
+      return {bits, n * bitsOfFragment};
+    });
+  return collect(2 * fragments, [&](Val step) -> Bits {
+    Val at = query + step / 2 * fragmentColumns, ofHalf = key + step % 2 * 8;
+    std::array<Val, counters> elements{element(at, ofHalf), element(at + 1, ofHalf)};
     Words words = wordsOf(elements);
     Val bits = e.number(0);
-    for (int64_t i = 0; i < counters; ++i) {
-      if (!wholeGroups()) {
-        bits = bits | bit(ownWord(words, i, elements[i]), i);
-        continue;
-      }
-      for (int64_t h = 0; h < 2; ++h)
-        bits = bits | bit(wordInGroup(words, i, h, row), bitsOfFragment * (i / 2) + 2 * h + i % 2);
-    }
-    return bits;
+    for (int64_t p = 0; p < counters; ++p)
+      bits = bits | bit(ownWord(words, p, elements[p]), p);
+    return {bits, step * 2};
   });
 }
 

@@ -38,13 +38,16 @@ public:
   Val keeps(Val bits, int64_t n, int h, int p);
 
 private:
-  using Words = std::array<Val, 4>; ///< vectors: the words of four counters
+  using Words = std::array<Val, 4>; ///< vectors: the words of two counters
+  struct Bits {
+    Val bits, place; ///< of the lowest
+  };
   Val element(Val query, Val key) const;
   Words wordsOf(llvm::ArrayRef<Val> elements) const;
   Val bit(Val word, int64_t place) const;
   Val wordInGroup(const Words &words, int64_t counter, int64_t word, Val low) const;
   Val ownWord(const Words &words, int64_t counter, Val element) const;
-  Val collect(int64_t steps, int64_t bitsOfStep, llvm::function_ref<Val(Val step)> step) const;
+  Val collect(int64_t steps, llvm::function_ref<Bits(Val step)> step) const;
   bool wholeGroups() const;
 
   Emit &e;

@@ -53,10 +53,11 @@ public:
       : AttentionBlock(printer, spec, schedule, memory, buffers.drop_front(3)), spec(spec),
         schedule(schedule), shared(spec, schedule), buffers(buffers) {}
 
-  void emit() {
-    openTask();
+  /// With the heads of that many key heads side by side.
+  void emit(int64_t keyHeads) {
+    openTask(keyHeads);
     Softmax state;
-    state.output = zeroBands(e, schedule.bands, layout.columns);
+    state.output = zeroBands(e, schedule.bands, ownColumns());
     state.maxima.resize(schedule.bands);
     state.sums.resize(schedule.bands);
     attempt({&state.output}, firstQuery + warpRow, state.rows(),
@@ -65,10 +66,10 @@ public:
   }
 
 private:
-  void openTask() {
-    int64_t heads = spec.batch * spec.heads;
-    int64_t tiles = ceilDiv(spec.seq, schedule.rows());
-    Val task = e.task(), ofTile = task / heads, item = task % heads;
+  void openTask(int64_t keyHeads) {
+    int64_t heads = keyHeads * spec.group(), tiles = ceilDiv(spec.seq, schedule.rows());
+    Val task = e.task(), group = task / (heads * tiles), ofGroup = task % (heads * tiles);
+    Val ofTile = ofGroup / heads, item = group * heads + ofGroup % heads;
     if (spec.masked()) // the longest first
       ofTile = e.number(tiles - 1) - ofTile;
     batch = item / spec.heads;
@@ -105,7 +106,7 @@ private:
           softmax(state, scores);
           if (dropout)
             drop(scores, kept, 0);
-          products.weigh(state.output, scores, tile(bytes + shared.tile), 0);
+          products.weigh(state.output, scores, ownPart(tile(bytes + shared.tile)), 0);
         });
   }
 
@@ -166,7 +167,7 @@ private:
   }
 
   void store(Softmax &state) {
-    SharedTile out = tile(int64_t{0});
+    SharedTile out = tile(int64_t{0}), ownOut = ownPart(out);
     Val lse = rowsOfHead(buffer(buffers.size() - 1), batch, head);
     for (size_t band = 0; band < state.output.size(); ++band) {
       std::array<Val, 2> factor;
@@ -177,12 +178,12 @@ private:
         Val row =
             firstQuery + warpRow + place.quad + (static_cast<int64_t>(band) * bandRows + 8 * h);
         Val value = e.fma(state.maxima[band][h], e.real(scale()), e.log2(sum) * e.real(ln2));
-        e.when(e.equal(place.member, 0) & e.less(row, spec.seq), {},
+        e.when(e.equal(place.member, 0) & e.less(row, spec.seq) & hasFirstPart(), {},
                [&] { e.store(value, e.at(lse, e.widen(row * 4)), 4); });
       }
       for (FragmentC &fragment : state.output[band])
         fragment.map([&](Val x, int h, int) { return x * factor[h]; });
-      out.storeBand(warpRow + static_cast<int64_t>(band) * bandRows, state.output[band]);
+      ownOut.storeBand(warpRow + static_cast<int64_t>(band) * bandRows, state.output[band]);
     }
     e.k.barrier();
     HeadMatrix o = matrix(buffer(buffers.size() - 2), spec.o, batch, head);
@@ -201,15 +202,20 @@ private:
 
 } // namespace
 
+int64_t forwardSharedBytes(const AttentionSpec &spec) {
+  return SharedLayout(spec, forwardSchedule(spec)).total;
+}
+
 LLVM::LLVMFuncOp emitAttentionForward(ModuleOp module, StringRef name, const AttentionSpec &spec,
-                                      const GpuTarget &target) {
+                                      const GpuTarget &target, int64_t keyHeads) {
   AttentionSchedule schedule = forwardSchedule(spec);
   SmallVector<bool> noAlias(5 + spec.maskBuffers(), false);
   noAlias.end()[-1] = noAlias.end()[-2] = true; // what is read may be slices of one buffer
-  BlockPrinter printer(module, name, noAlias, schedule.threads(), target.vectors(1));
+  BlockPrinter printer(module, name, noAlias, schedule.threads(), target.vectors(1),
+                       forwardResidentBlocks(spec));
   Emit e(printer);
-  Val memory = e.of(printer.dynamicShared(SharedLayout(spec, schedule).total));
-  ForwardEmitter(printer, spec, schedule, memory, printer.buffers()).emit();
+  Val memory = e.of(printer.dynamicShared(forwardSharedBytes(spec)));
+  ForwardEmitter(printer, spec, schedule, memory, printer.buffers()).emit(keyHeads);
   return printer.finish();
 }
 

@@ -1,6 +1,7 @@
 // Attention's sizes on GPUs: what can be emitted, and how work is cut into blocks.
 #include "codegen/gpu/Attention.h"
 
+#include "codegen/gpu/Processor.h"
 #include "codegen/gpu/Tiles.h"
 #include "codegen/kernels/CeilDiv.h"
 
@@ -10,18 +11,21 @@
 
 namespace gradc::codegen::gpu {
 
+/// A thread's registers hold the sums of a row of 128 columns.
+static int64_t columnParts(const AttentionSpec &s) { return s.headDim > 128 ? 2 : 1; }
+
 std::string verifyForGpu(const AttentionSpec &s) {
   if (std::string wrong = verify(s); !wrong.empty())
     return wrong;
-  if (s.headDim > 128)
-    return llvm::formatv("attention on a GPU: expected a head dimension of 128 or less, got: {0}; "
+  if (s.headDim > 256)
+    return llvm::formatv("attention on a GPU: expected a head dimension of 256 or less, got: {0}; "
                          "compile with --target cpu",
                          s.headDim);
   return "";
 }
 
 int64_t tileColumns(const AttentionSpec &s) {
-  constexpr int64_t whole = 16; // of a matrix instruction's depth
+  int64_t whole = 16 * columnParts(s); // of a matrix instruction's depth
   return ceilDiv(s.headDim, whole) * whole;
 }
 
@@ -33,42 +37,60 @@ int64_t accessBytes(const AttentionSpec &s) {
   return std::gcd(elements * row::byteSize(s.dtype), std::gcd(s.alignment, widestAccess));
 }
 
-// Of the few tried, those with which ptxas spills nothing (docs/design/gpu.md has what it says).
-// Two bands would read a tile from shared memory once for both; with these tiles they spill.
+// Of the few tried, those with which ptxas spills nothing (docs/design/gpu.md has what it says) and
+// which leave a block within mostSharedBytes. Two bands would read a tile from shared memory once
+// for both; with these tiles they spill.
+
+namespace {
+
+/// Bytes of both stages' statistics of rows, at most.
+constexpr int64_t statisticsBytes = 1024;
+
+/// Warps whose own rows leave room for two stages of two tiles.
+int64_t warpsBeside(const AttentionSpec &s, int64_t ownMatrices, int64_t tile, int64_t room) {
+  TileLayout layout{tileColumns(s), s.dtype};
+  int64_t warps = 4;
+  while (warps > 1 && layout.bytes(ownMatrices * warps * bandRows + 4 * tile) > room)
+    warps /= 2;
+  return warps;
+}
+
+AttentionSchedule backwardSchedule(const AttentionSpec &s, int64_t tile) {
+  // Both kinds of blocks are of one launch and have as many warps.
+  constexpr int64_t least = 16, room = mostSharedBytes - statisticsBytes;
+  int64_t warps = warpsBeside(s, /*ownMatrices=*/2, least, room);
+  return {.warps = warps, .parts = columnParts(s), .bands = 1, .tile = tile, .chunk = 16};
+}
+
+} // namespace
 
 AttentionSchedule forwardSchedule(const AttentionSpec &s) {
-  if (!s.narrow())
-    return {.bands = 1, .tile = 32, .chunk = 32};
-  // What a mask needs takes registers, too, and so do the addresses of many small copies.
-  bool needsMore = s.forgets() || s.dropout > 0 || accessBytes(s) < widestAccess;
-  int64_t tile = (s.headDim <= 64 ? 64 : 32) / (needsMore ? 2 : 1);
-  return {.bands = 1, .tile = tile, .chunk = tile};
+  int64_t tile = s.headDim <= 128 ? 32 : 16;
+  if (s.narrow()) {
+    // What a mask needs takes registers, too, and so do the addresses of many small copies.
+    bool needsMore = s.forgets() || s.dropout > 0 || accessBytes(s) < widestAccess;
+    tile = std::max<int64_t>((s.headDim <= 64 ? 64 : tile) / (needsMore ? 2 : 1), 16);
+  }
+  int64_t warps = warpsBeside(s, /*ownMatrices=*/1, tile, mostSharedBytes);
+  return {.warps = warps, .parts = columnParts(s), .bands = 1, .tile = tile, .chunk = tile};
 }
 
 AttentionSchedule keySchedule(const AttentionSpec &s) {
-  if (!s.narrow() || s.headDim > 64)
-    return {.bands = 1, .tile = 16, .chunk = 16};
-  return {.bands = 1, .tile = 32, .chunk = 16};
+  return backwardSchedule(s, s.narrow() && s.headDim <= 64 ? 32 : 16);
 }
 
 AttentionSchedule querySchedule(const AttentionSpec &s) {
-  if (!s.narrow())
-    return {.bands = 1, .tile = 16, .chunk = 16};
-  return {.bands = 1, .tile = 32, .chunk = 16};
+  return backwardSchedule(s, s.narrow() && s.headDim <= 128 ? 32 : 16);
 }
 
-int64_t backwardResidentBlocks(const AttentionSpec &s) {
-  return s.narrow() && s.headDim <= 64 ? 2 : 0;
+bool splitsKeyGradients(const AttentionSpec &s) { return s.headDim > 128; }
+
+int64_t forwardResidentBlocks(const AttentionSpec &s) {
+  if (s.narrow())
+    return s.headDim > 64 && s.dropout > 0 ? 1 : 0;
+  return s.headDim > 64 ? 1 : 0;
 }
 
-int64_t attentionForwardBlocks(const AttentionSpec &s) {
-  return s.batch * s.heads * ceilDiv(s.seq, forwardSchedule(s).rows());
-}
-
-int64_t attentionBackwardBlocks(const AttentionSpec &s) {
-  int64_t ofKeys = s.kvHeads * ceilDiv(s.seq, keySchedule(s).rows());
-  int64_t ofQueries = s.heads * ceilDiv(s.seq, querySchedule(s).rows());
-  return s.batch * (ofKeys + ofQueries);
-}
+int64_t backwardResidentBlocks(const AttentionSpec &s) { return s.narrow() ? 2 : 1; }
 
 } // namespace gradc::codegen::gpu

@@ -1,7 +1,13 @@
 // What attention's launches do: the tiles that each block passes over, counted.
 #include "codegen/gpu/Attention.h"
+#include "codegen/gpu/AttentionBackwardBlock.h"
+#include "codegen/kernels/CeilDiv.h"
+
+#include "llvm/Support/FormatVariadic.h"
 
 #include <algorithm>
+
+using namespace mlir;
 
 namespace gradc::codegen::gpu {
 
@@ -58,58 +64,107 @@ int64_t visiblePairs(const AttentionSpec &s) {
 
 /// What a mask is made of: documents' first keys, which every thread of a block reads and which
 /// decide how many tiles it sees; the four numbers that key dropout.
-void addMask(const AttentionSpec &s, KernelWork &work) {
+void addMask(const AttentionSpec &s, std::vector<BufferTraffic> &buffers) {
   constexpr int64_t bytes = 4;
   if (s.documents) {
-    for (BufferTraffic &operand : work.buffers)
+    for (BufferTraffic &operand : buffers)
       operand.atMost = !operand.cached;
-    work.buffers.push_back({s.batch * s.seq * bytes, 0, true});
+    buffers.push_back({s.batch * s.seq * bytes, 0, true});
   }
   for (int i = s.documents ? 1 : 0; i < s.maskBuffers(); ++i)
-    work.buffers.push_back({bytes, 0, true});
+    buffers.push_back({bytes, 0, true});
+}
+
+/// Of what is asked of the cache, what memory is asked for, the first `operands` buffers having
+/// `once` bytes each. Adds to the reason how much more the cache serves.
+void setBuffers(KernelWork &work, std::vector<BufferTraffic> asked, ArrayRef<int64_t> once,
+                bool fitsCache) {
+  KernelWork accesses;
+  accesses.buffers = asked;
+  for (size_t i = 0; fitsCache && i < once.size(); ++i)
+    if (asked[i].read > once[i])
+      asked[i] = {once[i], 0, /*cached=*/true};
+  work.buffers = std::move(asked);
+  work.reason +=
+      fitsCache
+          ? llvm::formatv("; blocks of a head ask the second-level cache for {0:F1} times the "
+                          "bytes, the heads in flight fitting it",
+                          static_cast<double>(accesses.bytes()) / static_cast<double>(work.bytes()))
+                .str()
+          : "; each block reads what it sees of a head that is larger than the second-level cache";
+}
+
+int64_t headBytes(const AttentionSpec &s) { return s.seq * s.headDim * row::byteSize(s.dtype); }
+
+Passes passesOf(const AttentionSpec &s, const BackwardRole &role) {
+  return role.ofKeys ? passes(s, keySchedule(s), queriesOf) : passes(s, querySchedule(s), keysOf);
 }
 
 } // namespace
 
+std::vector<BufferTraffic> attentionForwardAccesses(const AttentionSpec &s) {
+  int64_t heads = s.batch * s.heads, once = heads * headBytes(s);
+  int64_t seen = heads * passes(s, forwardSchedule(s), keysOf).rows * headBytes(s) / s.seq;
+  std::vector<BufferTraffic> buffers = {{once, 0}, {seen, 0}, {seen, 0}};
+  addMask(s, buffers);
+  buffers.push_back({0, once});
+  buffers.push_back({0, heads * s.seq * 4});
+  return buffers;
+}
+
 KernelWork attentionForwardWork(const AttentionSpec &s) {
-  Passes sum = passes(s, forwardSchedule(s), keysOf);
-  int64_t heads = s.batch * s.heads, rowBytes = s.headDim * row::byteSize(s.dtype);
-  int64_t once = heads * s.seq * rowBytes, again = heads * sum.rows * rowBytes;
+  int64_t heads = s.batch * s.heads, queries = heads * headBytes(s), keys = queries / s.group();
   KernelWork work;
-  work.buffers = {{once, 0}, {again, 0}, {again, 0}};
-  addMask(s, work);
-  work.buffers.push_back({0, once});
-  work.buffers.push_back({0, heads * s.seq * 4});
-  work.flops = 4 * s.headDim * heads * sum.pairs;
+  work.flops = 4 * s.headDim * heads * passes(s, forwardSchedule(s), keysOf).pairs;
   work.leastFlops = 4 * s.headDim * visiblePairs(s);
-  work.reason = "each block of queries reads the keys and values that it sees, from the L2 cache; "
-                "tiles at the mask's edge are computed whole";
+  work.reason = "tiles at the mask's edge are computed whole";
+  setBuffers(work, attentionForwardAccesses(s), {queries, keys, keys}, forwardOrder(s).fitsCache);
   return work;
 }
 
-KernelWork attentionBackwardWork(const AttentionSpec &s) {
-  AttentionSchedule ofKeys = keySchedule(s), ofQueries = querySchedule(s);
-  Passes forKeys = passes(s, ofKeys, queriesOf), forQueries = passes(s, ofQueries, keysOf);
-  int64_t heads = s.batch * s.heads, rowBytes = s.headDim * row::byteSize(s.dtype);
-  int64_t queries = heads * s.seq * rowBytes, keys = s.batch * s.kvHeads * s.seq * rowBytes;
-  // Blocks of queries compute rowsum(dO * O) of all their rows, blocks of keys of all rows of the
-  // tiles that they see: rows beyond the sequence read its last one.
-  int64_t ownRows = (s.seq + ofQueries.rows() - 1) / ofQueries.rows() * ofQueries.rows();
-  int64_t sums = heads * (ownRows + forKeys.tiles * ofKeys.tile) * rowBytes;
-  int64_t seenByKeys = heads * forKeys.rows * rowBytes;
-  int64_t seenByQueries = heads * forQueries.rows * rowBytes;
-  KernelWork work;
-  work.buffers = {{queries + seenByKeys, 0},    {keys + seenByQueries, 0},
-                  {keys + seenByQueries, 0},    {sums, 0},
-                  {heads * s.seq * 4, 0, true}, {queries + seenByKeys + sums, 0}};
-  addMask(s, work);
+std::vector<BufferTraffic> attentionBackwardAccesses(const AttentionSpec &s) {
+  int64_t heads = s.batch * s.heads, rowBytes = headBytes(s) / s.seq;
+  int64_t queries = heads * headBytes(s), keys = queries / s.group();
+  int64_t q = 0, k = 0, v = 0, o = 0, dO = 0;
+  for (const BackwardRole &role : backwardRoles(s)) {
+    Passes sum = passesOf(s, role);
+    int64_t seen = heads * sum.rows * rowBytes;
+    // rowsum(dO * O): of all rows of tiles and blocks, those beyond the sequence reading its last.
+    AttentionSchedule schedule = role.ofKeys ? keySchedule(s) : querySchedule(s);
+    int64_t own = ceilDiv(s.seq, schedule.rows()) * schedule.rows();
+    int64_t sums = heads * (role.ofKeys ? sum.tiles * schedule.tile : own) * rowBytes;
+    q += role.ofKeys ? seen : queries;
+    dO += role.ofKeys ? seen : queries;
+    k += role.ofKeys ? keys : seen;
+    v += !role.ofKeys ? seen : role.makesFirst ? keys : 0;
+    o += role.makesFirst ? sums : 0;
+  }
+  std::vector<BufferTraffic> buffers = {
+      {q, 0}, {k, 0}, {v, 0}, {o, 0}, {heads * s.seq * 4, 0, true}, {dO + o, 0}};
+  // Where no band's lower half is in the sequence, the compiler sees it and leaves those sums out.
+  buffers[3].atMost = buffers[5].atMost = s.seq <= bandRows / 2;
+  addMask(s, buffers);
   for (int64_t bytes : {queries, keys, keys})
-    work.buffers.push_back({0, bytes});
-  // S, dP, dv and dk of blocks of keys; S, dP and dq of blocks of queries.
-  work.flops = 2 * s.headDim * heads * (4 * forKeys.pairs + 3 * forQueries.pairs);
+    buffers.push_back({0, bytes});
+  return buffers;
+}
+
+KernelWork attentionBackwardWork(const AttentionSpec &s) {
+  int64_t heads = s.batch * s.heads, queries = heads * headBytes(s), keys = queries / s.group();
+  int64_t lse = heads * s.seq * 4, products = 0;
+  KernelWork work;
+  for (const BackwardRole &role : backwardRoles(s)) {
+    // S, and for each sum its own; dP for the first.
+    int64_t made = 1 + (role.makesFirst ? 2 : 0) + (role.makesSecond ? 1 : 0);
+    products += made;
+    work.flops += made * 2 * s.headDim * heads * passesOf(s, role).pairs;
+  }
   work.leastFlops = 5 * 2 * s.headDim * visiblePairs(s);
-  work.reason = "S and dP are computed for keys and for queries (seven products, not five), from "
-                "tiles that each block reads, out of the L2 cache: nothing is summed across blocks";
+  work.reason = llvm::formatv("S and dP are computed for keys and for queries ({0} products, not "
+                              "5): nothing is summed across blocks",
+                              products);
+  setBuffers(work, attentionBackwardAccesses(s), {queries, keys, keys, queries, lse, queries},
+             backwardOrder(s).fitsCache);
   return work;
 }
 

@@ -128,7 +128,8 @@ KernelWork attentionWork(nn::AttentionOp op, const KernelLayout &layout, const G
   return attentionForwardWork(attentionSpec(op, layout));
 }
 void emitAttention(nn::AttentionOp op, Emission &to) {
-  emitAttentionForward(to.module, to.name, attentionSpec(op, to.layout), to.target);
+  AttentionSpec spec = attentionSpec(op, to.layout);
+  emitAttentionForward(to.module, to.name, spec, to.target, forwardOrder(spec).keyHeads);
 }
 KernelGeometry attentionGradGeometry(nn::AttentionGradOp op, const KernelLayout &layout,
                                      const GpuTarget &) {
@@ -139,7 +140,8 @@ KernelWork attentionGradWork(nn::AttentionGradOp op, const KernelLayout &layout,
   return attentionBackwardWork(attentionSpec(op, layout));
 }
 void emitAttentionGrad(nn::AttentionGradOp op, Emission &to) {
-  emitAttentionBackward(to.module, to.name, attentionSpec(op, to.layout), to.target);
+  AttentionSpec spec = attentionSpec(op, to.layout);
+  emitAttentionBackward(to.module, to.name, spec, to.target, backwardOrder(spec).keyHeads);
 }
 /// Strides do not matter.
 template <typename Op> std::string attentionLimits(Operation *op) {

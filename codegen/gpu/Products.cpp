@@ -164,29 +164,32 @@ void Products::plainDots(Bands &sums, const SharedTile &own, const SharedTile &t
   });
 }
 
+/// A loop over the members of a quad, each of which has two of eight columns of weights.
 void Products::plainWeigh(Bands &sums, const Bands &weights, const SharedTile &tile,
                           int64_t first) const {
+  constexpr int64_t members = 4;
   Val zero = e.real(0), quadStart = place.lane - place.member;
-  for (size_t j = 0; j < weights[0].size() * fragmentColumns; ++j) {
-    // The weights of column j are with the quad's member j / 2 % 4.
-    SmallVector<std::array<Val, 2>> weight;
-    Val owner = quadStart + static_cast<int64_t>(j % fragmentColumns / 2);
-    for (const auto &band : weights) {
-      const FragmentC &fragment = band[j / fragmentColumns];
-      Val upper = e.from(fragment.c[j % 2], owner);
-      weight.push_back({upper, e.from(fragment.c[2 + j % 2], owner)});
-    }
-    for (size_t n = 0; n < sums[0].size(); ++n) {
-      Val address =
-          tile.pairOf(first + static_cast<int64_t>(j), static_cast<int64_t>(n) * fragmentColumns);
-      Val pair = e.loadVector(2, e.f32(), address);
-      for (auto [band, w] : llvm::zip_equal(sums, weight))
-        band[n].map([&](Val sum, int h, int p) {
-          Val x = e.element(pair, p);
-          return e.fma(w[h], careful ? e.select(e.notZero(w[h]), x, zero) : x, sum);
-        });
-    }
-  }
+  e.loop(e.number(0), e.number(members), variablesOf(sums), [&](Val member) {
+    for (size_t fragment = 0; fragment < weights[0].size(); ++fragment)
+      for (int p = 0; p < 2; ++p) {
+        SmallVector<std::array<Val, 2>> weight;
+        for (const auto &band : weights) {
+          const std::array<Val, 4> &c = band[fragment].c;
+          Val upper = e.from(c[p], quadStart + member);
+          weight.push_back({upper, e.from(c[2 + p], quadStart + member)});
+        }
+        Val row = member * 2 + (first + static_cast<int64_t>(fragment) * fragmentColumns + p);
+        for (size_t n = 0; n < sums[0].size(); ++n) {
+          Val address = tile.pairOf(row, static_cast<int64_t>(n) * fragmentColumns);
+          Val pair = e.loadVector(2, e.f32(), address);
+          for (auto [band, w] : llvm::zip_equal(sums, weight))
+            band[n].map([&](Val sum, int h, int p) {
+              Val x = e.element(pair, p);
+              return e.fma(w[h], careful ? e.select(e.notZero(w[h]), x, zero) : x, sum);
+            });
+        }
+      }
+  });
 }
 
 } // namespace gradc::codegen::gpu

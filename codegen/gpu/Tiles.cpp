@@ -31,6 +31,10 @@ SharedTile SharedTile::from(Val rows) const {
   return SharedTile(*e, *place, layout, e->at(base, rows * layout.pitch()));
 }
 
+SharedTile SharedTile::columnsFrom(Val bytes) const {
+  return SharedTile(*e, *place, layout, e->at(base, bytes));
+}
+
 Val SharedTile::unit(Val row, Val unit) const {
   Val swizzledUnit = layout.swizzled() ? unit ^ (row & (period - 1)) : unit;
   return e->at(base, row * layout.pitch() + swizzledUnit * TileLayout::unitBytes);
@@ -42,18 +46,17 @@ Val SharedTile::element(Val row, Val low, int64_t column) const {
   Val address = e->at(base, row * layout.pitch());
   if (!layout.swizzled())
     return e->at(address, unit * TileLayout::unitBytes + within);
-  Val exchanged = (low ^ (unit % period)) * TileLayout::unitBytes;
-  return e->at(e->at(address, exchanged), unit / period * period * TileLayout::unitBytes + within);
+  return e->at(e->at(address, (low ^ unit) * TileLayout::unitBytes), within);
 }
 
-Val SharedTile::pairOf(int64_t row, int64_t column) const {
-  // The eight columns are two units, whose numbers differ in the lowest bit: the swizzle of the
-  // others is a constant, so that threads hold two addresses and not one for every unit.
-  int64_t first = column / layout.unitElements(), exchanged = layout.swizzled() ? row % period : 0;
-  Val second = (place->member >> 1) ^ (exchanged & 1);
-  Val within = second * TileLayout::unitBytes + (place->member & 1) * (TileLayout::unitBytes / 2);
-  int64_t units = first ^ (exchanged & ~int64_t{1});
-  return e->at(e->at(base, within), row * layout.pitch() + units * TileLayout::unitBytes);
+Val SharedTile::pairOf(Val row, int64_t column) const {
+  // The eight columns are two units, of which members 2 and 3 have the second.
+  int64_t first = column / layout.unitElements();
+  Val second = place->member >> 1;
+  Val start = e->at(base, row * layout.pitch() + (place->member & 1) * (TileLayout::unitBytes / 2));
+  if (!layout.swizzled())
+    return e->at(e->at(start, second * TileLayout::unitBytes), first * TileLayout::unitBytes);
+  return e->at(start, (((row & (period - 1)) ^ second) ^ first) * TileLayout::unitBytes);
 }
 
 Val SharedTile::laneAddress(Val laneOffset, int64_t row, int64_t column) const {
@@ -61,8 +64,7 @@ Val SharedTile::laneAddress(Val laneOffset, int64_t row, int64_t column) const {
   int64_t rowOffset = row * layout.pitch();
   if (!layout.swizzled())
     return e->at(e->at(base, laneOffset), rowOffset + unit * TileLayout::unitBytes);
-  Val exchanged = laneOffset ^ (unit % period * TileLayout::unitBytes);
-  return e->at(e->at(base, exchanged), rowOffset + unit / period * period * TileLayout::unitBytes);
+  return e->at(e->at(base, laneOffset ^ (unit * TileLayout::unitBytes)), rowOffset);
 }
 
 std::array<Val, 4> SharedTile::loadMatrices(Val address, bool transposed) const {
@@ -111,12 +113,12 @@ void SharedTile::storeBand(Val row, const std::vector<FragmentC> &band) const {
 }
 
 void TileCopy::forPieces(int64_t rows, int64_t ofRow,
-                         function_ref<void(Val row, Val piece)> body) const {
+                         function_ref<void(Row row, Val piece)> body) const {
   int64_t total = rows * ofRow;
   bool wholeRows = threads % ofRow == 0;
   for (int64_t done = 0; done < total; done += threads) {
     Val index = place.thread + done;
-    Val row = wholeRows ? place.thread / ofRow + done / ofRow : index / ofRow;
+    Row row = wholeRows ? Row{place.thread / ofRow, done / ofRow} : Row{index / ofRow, 0};
     Val piece = wholeRows ? place.thread % ofRow : index % ofRow;
     if (done + threads <= total)
       body(row, piece);
@@ -125,15 +127,19 @@ void TileCopy::forPieces(int64_t rows, int64_t ofRow,
   }
 }
 
-Val TileCopy::pieceIn(const SharedTile &tile, Val row, Val piece, int64_t bytes) const {
+Val TileCopy::pieceIn(const SharedTile &tile, Row row, Val piece, int64_t bytes) const {
   int64_t ofUnit = TileLayout::unitBytes / bytes;
-  Val address = tile.unit(row, piece / ofUnit);
+  bool isApart = tile.layout.swizzled() && row.further % period != 0;
+  Val address = isApart ? tile.unit(row.row + row.further, piece / ofUnit)
+                        : e.at(tile.unit(row.row, piece / ofUnit), tile.layout.bytes(row.further));
   return ofUnit == 1 ? address : e.at(address, piece % ofUnit * bytes);
 }
 
-static Val addressOf(Emit &e, const HeadMatrix &matrix, Val row, Val piece) {
-  Val rowOffset = e.widen(row) * matrix.rowBytes;
-  return e.at(e.at(matrix.base, rowOffset), e.widen(piece * matrix.pieceBytes));
+/// Of a row counted from `first`.
+Val TileCopy::addressOf(const HeadMatrix &matrix, Val first, Row row, Val piece) const {
+  Val offset = e.widen(first + row.row) * matrix.rowBytes;
+  Val address = e.at(e.at(matrix.base, offset), e.widen(piece * matrix.pieceBytes));
+  return e.at(address, row.further * matrix.rowBytes);
 }
 
 SmallVector<Val> loadPiece(Emit &e, Val address, int64_t bytes) {
@@ -151,11 +157,11 @@ SmallVector<Val> loadPiece(Emit &e, Val address, int64_t bytes) {
 void TileCopy::load(const SharedTile &tile, const HeadMatrix &matrix, Val first,
                     int64_t rows) const {
   int64_t bytes = matrix.pieceBytes, ofRow = layout.units() * TileLayout::unitBytes / bytes;
-  forPieces(rows, ofRow, [&](Val row, Val piece) {
-    Val from = first + row, exists = e.less(from, matrix.rows);
+  forPieces(rows, ofRow, [&](Row row, Val piece) {
+    Val exists = e.less(first + row.row, matrix.rows - row.further);
     if (matrix.pieces() < ofRow)
       exists = exists & e.less(piece, matrix.pieces());
-    Val to = pieceIn(tile, row, piece, bytes), address = addressOf(e, matrix, from, piece);
+    Val to = pieceIn(tile, row, piece, bytes), address = addressOf(matrix, first, row, piece);
     if (bytes >= 4)
       return e.copyAsync(to, address, exists, bytes);
     Val element = e.number(e.i16(), 0);
@@ -167,12 +173,11 @@ void TileCopy::load(const SharedTile &tile, const HeadMatrix &matrix, Val first,
 void TileCopy::store(const SharedTile &tile, const HeadMatrix &matrix, Val first,
                      int64_t rows) const {
   int64_t bytes = matrix.pieceBytes;
-  forPieces(rows, matrix.pieces(), [&](Val row, Val piece) {
-    Val to = first + row;
-    e.when(e.less(to, matrix.rows), {}, [&] {
+  forPieces(rows, matrix.pieces(), [&](Row row, Val piece) {
+    e.when(e.less(first + row.row, matrix.rows - row.further), {}, [&] {
       Val from = pieceIn(tile, row, piece, bytes);
       Val words = bytes < 4 ? e.load(e.i16(), from, bytes) : e.loadVector(bytes / 4, e.i32(), from);
-      e.store(words, addressOf(e, matrix, to, piece), bytes);
+      e.store(words, addressOf(matrix, first, row, piece), bytes);
     });
   });
 }

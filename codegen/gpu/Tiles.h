@@ -5,9 +5,10 @@
 
 namespace gradc::codegen::gpu {
 
-/// How the rows of a tile lie: in units of 16 bytes, whose place in a row is exchanged by the row's
-/// number (swizzled) or, where a row is no multiple of 128 bytes, shifted by a unit of padding a
-/// row. Either way eight neighbouring rows' units at one column are in different banks.
+/// How the rows of a tile lie: in units of 16 bytes, an even number a row, whose place in a row of
+/// 128 bytes is exchanged by the row's number (swizzled). Other rows are shifted by a unit of
+/// padding each. Either way eight neighbouring rows' units at one column are in different banks;
+/// where rows are longer, exchanged addresses would take a register for each unit of eight.
 struct TileLayout {
   int64_t columns;
   row::Dtype dtype;
@@ -16,7 +17,7 @@ struct TileLayout {
   int64_t elementBytes() const { return row::byteSize(dtype); }
   int64_t units() const { return columns * elementBytes() / unitBytes; }
   int64_t unitElements() const { return unitBytes / elementBytes(); }
-  bool swizzled() const { return units() % 8 == 0; }
+  bool swizzled() const { return units() == 8; }
   int64_t pitch() const { return (units() + (swizzled() ? 0 : 1)) * unitBytes; } ///< bytes
   int64_t bytes(int64_t rows) const { return rows * pitch(); }
 };
@@ -29,6 +30,8 @@ public:
 
   /// The tile from `rows` (a multiple of 8) on.
   SharedTile from(Val rows) const;
+  /// The columns from `bytes` on, of a tile that is not swizzled or from 0.
+  SharedTile columnsFrom(Val bytes) const;
 
   /// Address of the unit `unit` of any row.
   Val unit(Val row, Val unit) const;
@@ -36,8 +39,8 @@ public:
   Val element(Val row, Val low, int64_t column) const;
 
   /// f32: address of this thread's two of the eight columns from `column` (a multiple of 8) on, as
-  /// fragments have them, in a constant row.
-  Val pairOf(int64_t row, int64_t column) const;
+  /// fragments have them, in any row.
+  Val pairOf(Val row, int64_t column) const;
 
   // 16-bit elements, 16 x 16 of them by ldmatrix.
   FragmentA loadA(int64_t row, int64_t column) const;
@@ -88,9 +91,16 @@ public:
   void store(const SharedTile &tile, const HeadMatrix &matrix, Val first, int64_t rows) const;
 
 private:
+  /// A row that is `further` rows behind `row`: a constant, so that a thread's pieces share the
+  /// arithmetic of their addresses.
+  struct Row {
+    Val row;
+    int64_t further;
+  };
   void forPieces(int64_t rows, int64_t ofRow,
-                 llvm::function_ref<void(Val row, Val piece)> body) const;
-  Val pieceIn(const SharedTile &tile, Val row, Val piece, int64_t bytes) const;
+                 llvm::function_ref<void(Row row, Val piece)> body) const;
+  Val pieceIn(const SharedTile &tile, Row row, Val piece, int64_t bytes) const;
+  Val addressOf(const HeadMatrix &matrix, Val first, Row row, Val piece) const;
 
   Emit &e;
   const Place &place;

@@ -12,11 +12,17 @@ using row::Dtype;
 
 GpuAttention::GpuAttention(const AttentionSpec &spec,
                            llvm::function_ref<void(mlir::ModuleOp)> change)
+    : GpuAttention(spec, spec.batch * spec.kvHeads, change) {}
+GpuAttention::GpuAttention(const AttentionSpec &spec, int64_t keyHeads)
+    : GpuAttention(spec, keyHeads, {}) {}
+
+GpuAttention::GpuAttention(const AttentionSpec &spec, int64_t keyHeads,
+                           llvm::function_ref<void(mlir::ModuleOp)> change)
     : spec(spec) {
   EXPECT_EQ(verifyForGpu(spec), "");
   GpuModule module;
-  emitAttentionForward(module.get(), "forward", spec, GpuTarget{80});
-  emitAttentionBackward(module.get(), "backward", spec, GpuTarget{80});
+  emitAttentionForward(module.get(), "forward", spec, GpuTarget{80}, keyHeads);
+  emitAttentionBackward(module.get(), "backward", spec, GpuTarget{80}, keyHeads);
   if (change)
     change(module.get());
   kernels = std::make_unique<EmulatedKernels>(module, GpuTarget{80});
@@ -66,6 +72,15 @@ double boundOf(Dtype dtype, double ofF32) {
   return dtype == Dtype::bf16 ? 4e-3 : dtype == Dtype::f16 ? 5e-4 : ofF32;
 }
 
+/// What is asked of the cache is stated to the byte; of memory, no more than that.
+void expectBytes(const std::vector<rt::EmulatedTraffic> &seen, const KernelWork &work,
+                 const std::vector<BufferTraffic> &accesses) {
+  KernelWork asked;
+  asked.buffers = accesses;
+  test::expectTraffic(seen, asked);
+  test::expectTraffic(seen, work);
+}
+
 } // namespace
 
 void checkOnGpu(const Data &data) {
@@ -80,10 +95,10 @@ void checkOnGpu(const Data &data) {
   Data run = data;
   rt::Status forward = kernels.runForward(run, rt::WarpOrder::ascending);
   EXPECT_TRUE(forward.ok()) << forward.message();
-  test::expectTraffic(kernels.traffic(), attentionForwardWork(spec));
+  expectBytes(kernels.traffic(), attentionForwardWork(spec), attentionForwardAccesses(spec));
   rt::Status backward = kernels.runBackward(run, rt::WarpOrder::ascending);
   EXPECT_TRUE(backward.ok()) << backward.message();
-  test::expectTraffic(kernels.traffic(), attentionBackwardWork(spec));
+  expectBytes(kernels.traffic(), attentionBackwardWork(spec), attentionBackwardAccesses(spec));
   Reference want = data.want();
   Reference gradients = spec.narrow() ? data.want(run.o.data()) : want;
   auto expect = [&](const std::vector<float> &got, const std::vector<double> &want, double ofF32,

@@ -12,6 +12,8 @@ public:
   /// `change` may alter what was printed before it is lowered.
   explicit GpuAttention(const AttentionSpec &spec,
                         llvm::function_ref<void(mlir::ModuleOp)> change = {});
+  /// With the blocks of `keyHeads` key heads, which divide all of them, side by side.
+  GpuAttention(const AttentionSpec &spec, int64_t keyHeads);
   explicit operator bool() const { return kernels && static_cast<bool>(*kernels); }
 
   /// Forward, then backward; fails the test where the emulator finds something or anything but the
@@ -24,6 +26,9 @@ public:
   const std::vector<rt::EmulatedTraffic> &traffic() const { return kernels->traffic(); }
 
 private:
+  GpuAttention(const AttentionSpec &spec, int64_t keyHeads,
+               llvm::function_ref<void(mlir::ModuleOp)> change);
+
   AttentionSpec spec;
   std::unique_ptr<EmulatedKernels> kernels;
 };

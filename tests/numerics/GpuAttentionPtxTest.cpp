@@ -3,6 +3,7 @@
 #include "codegen/gpu/Attention.h"
 #include "codegen/gpu/BlockPrinter.h"
 #include "codegen/gpu/Cubin.h"
+#include "codegen/gpu/Processor.h"
 #include "tests/numerics/AttentionData.h"
 #include "tests/numerics/GpuModule.h"
 
@@ -34,6 +35,7 @@ AttentionSpec modelSpec(Dtype dtype, int64_t headDim, int64_t kvHeads) {
   return s;
 }
 
+/// Of each kind of schedule the variants that take the most registers.
 std::vector<NamedSpec> specs() {
   std::vector<NamedSpec> all;
   auto add = [&](const char *variant, Dtype dtype, int64_t headDim, int64_t kvHeads = 12) {
@@ -41,28 +43,26 @@ std::vector<NamedSpec> specs() {
                    modelSpec(dtype, headDim, kvHeads)});
     return &all.back().spec;
   };
-  for (int64_t headDim : {64, 128})
-    add("", Dtype::bf16, headDim);
-  add("", Dtype::f32, 128);
-  add("_by_8_bytes", Dtype::bf16, 100); // of tiles that are not swizzled
-  add("_dropout", Dtype::bf16, 64)->dropout = 0.1;
-  for (int64_t headDim : {64, 128}) {
-    AttentionSpec *masked = add("_masked", Dtype::bf16, headDim, 4);
-    masked->window = 256;
-    masked->documents = true;
+  add("", Dtype::bf16, 64);
+  add("", Dtype::bf16, 128);
+  add("_by_8_bytes", Dtype::bf16, 100);
+  for (auto [dtype, headDim] :
+       {std::pair{Dtype::bf16, 64}, {Dtype::bf16, 128}, {Dtype::bf16, 256}, {Dtype::f32, 128}}) {
+    AttentionSpec *most = add("_masked_dropout", dtype, headDim, 4);
+    most->window = 256;
+    most->documents = true;
+    most->dropout = 0.1;
   }
   return all;
 }
 
-/// Blocks that fit a processor at a time: by registers, which warps take in units of 256, by shared
-/// memory, of which each block takes 1 KB more, and by threads.
+/// Blocks that fit a processor at a time, by registers as well, which warps take in units of 256.
 int64_t blocksOfProcessor(const KernelResources &kernel, int64_t shared, int64_t threads,
                           const GpuTarget &target) {
-  constexpr int64_t registers = 65536, mostThreads = 2048;
-  int64_t memory = (target.capability == 90 ? 228 : 164) * 1024;
+  int64_t memory = target.capability == 90 ? sharedBytesOfH100 : sharedBytesOfA100;
   int64_t ofThread = (kernel.registers + 7) / 8 * 8;
-  return std::min(
-      {registers / (ofThread * threads), memory / (shared + 1024), mostThreads / threads});
+  return std::min(registersOfProcessor / (ofThread * threads),
+                  residentBlocks(shared, threads, memory));
 }
 
 TEST(GpuAttentionPtx, AssemblesWithoutSpills) {
@@ -71,28 +71,34 @@ TEST(GpuAttentionPtx, AssemblesWithoutSpills) {
     GTEST_SKIP() << "no ptxas on this machine: the PTX is not assembled";
   for (const GpuTarget &target : testedTargets) {
     GpuModule module;
-    std::map<std::string, int64_t> shared;
+    struct Launch {
+      int64_t sharedBytes, threads;
+    };
+    std::map<std::string, Launch> launches;
     for (const NamedSpec &named : specs()) {
       ASSERT_EQ(verifyForGpu(named.spec), "") << named.name;
       std::string forward = "forward_" + named.name, backward = "backward_" + named.name;
-      shared[forward] =
-          sharedBytesOf(emitAttentionForward(module.get(), forward, named.spec, target));
-      shared[backward] =
-          sharedBytesOf(emitAttentionBackward(module.get(), backward, named.spec, target));
+      launches[forward] = {
+          sharedBytesOf(emitAttentionForward(module.get(), forward, named.spec, target,
+                                             forwardOrder(named.spec).keyHeads)),
+          forwardSchedule(named.spec).threads()};
+      launches[backward] = {
+          sharedBytesOf(emitAttentionBackward(module.get(), backward, named.spec, target,
+                                              backwardOrder(named.spec).keyHeads)),
+          keySchedule(named.spec).threads()};
     }
     auto cubin = assemblePtx(module.toPtx(target), target, ptxas);
     ASSERT_TRUE(static_cast<bool>(cubin)) << llvm::toString(cubin.takeError());
-    EXPECT_EQ(cubin->kernels.size(), shared.size());
+    EXPECT_EQ(cubin->kernels.size(), launches.size());
     for (const KernelResources &kernel : cubin->kernels) {
-      constexpr int64_t threads = 128, mostShared = 99 * 1024; // of a block, on sm_86 and sm_89
-      int64_t bytes = shared[kernel.name];
-      std::cout << target.name() << "  " << std::left << std::setw(28) << kernel.name << std::right
-                << std::setw(4) << kernel.registers << " registers" << std::setw(7) << bytes
-                << " bytes shared" << std::setw(3)
+      auto [bytes, threads] = launches[kernel.name];
+      std::cout << target.name() << "  " << std::left << std::setw(34) << kernel.name << std::right
+                << std::setw(4) << threads << " threads" << std::setw(4) << kernel.registers
+                << " registers" << std::setw(7) << bytes << " bytes shared" << std::setw(3)
                 << blocksOfProcessor(kernel, bytes, threads, target) << " blocks\n";
       EXPECT_EQ(kernel.spillStoreBytes + kernel.spillLoadBytes + kernel.stackBytes, 0)
           << kernel.name;
-      EXPECT_LE(bytes, mostShared) << kernel.name;
+      EXPECT_LE(bytes, mostSharedBytes) << kernel.name;
     }
   }
 }

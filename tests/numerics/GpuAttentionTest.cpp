@@ -67,6 +67,56 @@ TEST(GpuAttention, HeadDimensions) {
   checkOnGpu(apart(Dtype::f32, shape(1, 37, 3, 1, 25), 3));
 }
 
+/// dk and dv are of blocks of their own, and fewer warps where rows of f32 are long.
+TEST(GpuAttention, WideHeads) {
+  checkOnGpu(of(Dtype::bf16, dropping(0.3, withDocuments(shape(1, 70, 2, 1, 256, true, 40)))));
+  checkOnGpu(of(Dtype::f16, shape(1, 35, 1, 1, 136, false)));
+  checkOnGpu(of(Dtype::f32, shape(1, 35, 2, 1, 256)));
+}
+
+/// The order of blocks changes no bit.
+TEST(GpuAttention, GroupsOfHeads) {
+  Data together = gpuData(of(Dtype::bf16, shape(2, 70, 4, 2, 16))), apart = together;
+  const AttentionSpec &spec = together.spec;
+  GpuAttention(spec).run(together);
+  for (int64_t keyHeads : {1, 2}) {
+    Data run = apart;
+    GpuAttention(spec, keyHeads).run(run);
+    EXPECT_TRUE(sameBits(run.o, together.o));
+    EXPECT_TRUE(sameBits(run.lse, together.lse));
+    EXPECT_TRUE(sameBits(run.gradients.memory, together.gradients.memory));
+  }
+}
+
+/// What groups in flight read fits the cache, unless one head alone does not.
+TEST(GpuAttention, OrderFitsTheCache) {
+  struct Case {
+    AttentionSpec spec;
+    bool fits;
+    int64_t mostHeads; ///< of a group
+  };
+  for (const Case &at :
+       {Case{shape(4, 1024, 12, 12, 64), true, 48}, Case{shape(32, 1024, 12, 12, 64), true, 96},
+        Case{shape(97, 1024, 12, 12, 64), true, 12 * 97 / 3},
+        Case{shape(1, 131072, 32, 8, 128), false, 1}}) {
+    AttentionSpec spec = of(Dtype::bf16, at.spec);
+    int64_t heads = spec.batch * spec.kvHeads;
+    for (const AttentionOrder &order : {forwardOrder(spec), backwardOrder(spec)}) {
+      EXPECT_EQ(order.fitsCache, at.fits);
+      EXPECT_EQ(heads % order.keyHeads, 0);
+      EXPECT_LE(order.keyHeads, at.mostHeads);
+    }
+    KernelWork forward = attentionForwardWork(spec), backward = attentionBackwardWork(spec);
+    int64_t matrix = heads * spec.seq * spec.headDim * 2,
+            lse = spec.batch * spec.heads * spec.seq * 4;
+    int64_t least = (2 + 2 * spec.group()) * matrix + lse;
+    int64_t leastBackward = (4 + 4 * spec.group()) * matrix + lse;
+    EXPECT_EQ(forward.bytes() == least, at.fits) << forward.bytes() << " of " << least;
+    EXPECT_EQ(backward.bytes() == leastBackward, at.fits)
+        << backward.bytes() << " of " << leastBackward;
+  }
+}
+
 TEST(GpuAttention, ScalesOfEverySign) {
   auto scaled = [](double scale, Dtype dtype) {
     AttentionSpec spec = of(dtype, shape(1, 70, 1, 1, 16));
@@ -238,7 +288,7 @@ TEST(GpuAttention, SpecsAreVerified) {
   AttentionSpec spec = gpuData(shape(1, 8, 4, 2, 128)).spec;
   EXPECT_EQ(verifyForGpu(spec), "");
   AttentionSpec wide = spec, certain = spec;
-  wide.headDim = 129;
+  wide.headDim = 257;
   certain.dropout = 1;
   for (const AttentionSpec &wrong : {wide, certain})
     EXPECT_NE(verifyForGpu(wrong), "");
