@@ -130,8 +130,9 @@ std::vector<BufferTraffic> attentionBackwardAccesses(const AttentionSpec &s) {
     Passes sum = passesOf(s, role);
     int64_t seen = heads * sum.rows * rowBytes;
     // rowsum(dO * O): of all rows of tiles and blocks, those beyond the sequence reading its last.
+    // The warps that share a band each compute its rows'.
     AttentionSchedule schedule = role.ofKeys ? keySchedule(s) : querySchedule(s);
-    int64_t own = ceilDiv(s.seq, schedule.rows()) * schedule.rows();
+    int64_t own = ceilDiv(s.seq, schedule.rows()) * schedule.rows() * schedule.parts;
     int64_t sums = heads * (role.ofKeys ? sum.tiles * schedule.tile : own) * rowBytes;
     q += role.ofKeys ? seen : queries;
     dO += role.ofKeys ? seen : queries;
