@@ -42,6 +42,12 @@ struct RowSpace {
   bool operator==(const RowSpace &) const = default;
 };
 
+/// Where a tensor lies in the memory of another, in elements.
+struct Place {
+  int64_t offset = 0;    ///< of its first element
+  int64_t rowStride = 0; ///< from row to row; 0: contiguous
+};
+
 /// The shape of a tensor type with all but the last dimension flattened; 1 x 1 for a scalar.
 RowSpace rowSpaceOf(mlir::Type type);
 

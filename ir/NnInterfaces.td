@@ -150,6 +150,32 @@ def FusionOpInterface : OpInterface<"FusionOpInterface"> {
   ];
 }
 
+def ViewOpInterface : OpInterface<"ViewOpInterface"> {
+  let cppNamespace = "::gradc::nn";
+  let description = [{
+    The result is memory that is there already: that of the first operand, or a part of it.
+  }];
+  let methods = [
+    InterfaceMethod<[{
+      Where in the first operand's memory, whose rows are `rowStride` elements apart (0: contiguous).
+      A row stride is given only where FusionOpInterface::takesRowStride allows one. Fails, with a
+      diagnostic on the op, where the result lies in no such place.
+    }], "::llvm::FailureOr<::gradc::nn::Place>", "getPlace", (ins "int64_t":$rowStride), [{}],
+      [{ return ::gradc::nn::Place{0, rowStride}; }]>,
+  ];
+}
+
+def JoinOpInterface : OpInterface<"JoinOpInterface"> {
+  let cppNamespace = "::gradc::nn";
+  let description = [{
+    The result's memory is made of its operands, each of which its producer may write there at once.
+  }];
+  let methods = [
+    InterfaceMethod<"Where an operand lies in the result's memory, which is contiguous.",
+      "::gradc::nn::Place", "getPartPlace", (ins "unsigned":$operand)>,
+  ];
+}
+
 def EpilogueOpInterface : OpInterface<"EpilogueOpInterface"> {
   let cppNamespace = "::gradc::nn";
   let description = [{

@@ -100,7 +100,7 @@ def Nn_FakeQuantizeOp : Nn_RowOp<"fake_quantize", [Row, Differentiable, Ranged, 
 }
 
 def Nn_QuantizeGradientOp : Nn_ComputeOp<"quantize_gradient", [Differentiable,
-    DeclareOpInterfaceMethods<FusionOpInterface, ["getFusionRole"]>,
+    ViewOpInterface, DeclareOpInterfaceMethods<FusionOpInterface, ["getFusionRole", "takesRowStride"]>,
     AllTypesMatch<["input", "result"]>]> {
   let summary = "The same value, whose gradient goes back as fp8 has it";
   let description = [{

@@ -4,9 +4,10 @@
 include "ir/NnBase.td"
 
 class Nn_ViewOp<string mnemonic, list<Trait> traits = []> : Nn_ComputeOp<mnemonic, !listconcat([
-    Differentiable, Precision, DeclareOpInterfaceMethods<FusionOpInterface, ["getFusionRole"]>], traits)>;
+    Differentiable, Precision,
+    DeclareOpInterfaceMethods<FusionOpInterface, ["getFusionRole", "takesRowStride"]>], traits)>;
 
-def Nn_ReshapeOp : Nn_ViewOp<"reshape"> {
+def Nn_ReshapeOp : Nn_ViewOp<"reshape", [ViewOpInterface]> {
   let summary = "The same elements in another shape";
   let arguments = (ins Nn_Tensor:$input);
   let results = (outs Nn_Tensor:$result);
@@ -15,7 +16,7 @@ def Nn_ReshapeOp : Nn_ViewOp<"reshape"> {
   let hasFolder = 1;
 }
 
-def Nn_SliceOp : Nn_ViewOp<"slice"> {
+def Nn_SliceOp : Nn_ViewOp<"slice", [DeclareOpInterfaceMethods<ViewOpInterface>]> {
   let summary = "A range of columns or rows";
   let description = [{
     Columns offset … offset + size of the last dimension, size being the result's; with `row` rows,
@@ -33,7 +34,7 @@ def Nn_SliceOp : Nn_ViewOp<"slice"> {
   let hasFolder = 1;
 }
 
-def Nn_ConcatOp : Nn_ViewOp<"concat"> {
+def Nn_ConcatOp : Nn_ViewOp<"concat", [DeclareOpInterfaceMethods<JoinOpInterface>]> {
   let summary = "Matrices side by side, or one below the other";
   let description = [{
     Columns of the operands, in order; with `rows` their rows, entries of the first dimension.
@@ -52,7 +53,7 @@ def Nn_ConcatOp : Nn_ViewOp<"concat"> {
   let hasCanonicalizer = 1;
 }
 
-def Nn_TransposeOp : Nn_ViewOp<"transpose"> {
+def Nn_TransposeOp : Nn_ViewOp<"transpose", [DeclareOpInterfaceMethods<ViewOpInterface>]> {
   let summary = "The last two dimensions swapped";
   let description = [{
     Folds into the matrix products that read it; what no product absorbs is refused by the memory
@@ -65,7 +66,7 @@ def Nn_TransposeOp : Nn_ViewOp<"transpose"> {
   let hasFolder = 1;
 }
 
-def Nn_AfterOp : Nn_ViewOp<"after", [AllTypesMatch<["input", "result"]>]> {
+def Nn_AfterOp : Nn_ViewOp<"after", [ViewOpInterface, AllTypesMatch<["input", "result"]>]> {
   let summary = "The same value, to be read only once another exists";
   let description = [{
     Ties what is computed a second time to the backward: an op that reads the result depends on

@@ -123,3 +123,6 @@ void QuantizeGradientOp::buildBackward(OpBuilder &builder, ArrayRef<Value> grads
     out[1] = largestOf(builder, getLoc(), amax);
 }
 FusionRole QuantizeGradientOp::getFusionRole() { return FusionRole::view; }
+bool QuantizeGradientOp::takesRowStride(unsigned index, bool isResult) {
+  return isResult || index == 0;
+}

@@ -14,6 +14,47 @@ FusionRole ConcatOp::getFusionRole() { return FusionRole::view; }
 FusionRole TransposeOp::getFusionRole() { return FusionRole::view; }
 FusionRole AfterOp::getFusionRole() { return FusionRole::view; }
 
+//===-- places in memory
+
+bool AfterOp::takesRowStride(unsigned, bool) { return true; }
+bool SliceOp::takesRowStride(unsigned, bool) { return true; }
+bool TransposeOp::takesRowStride(unsigned, bool) { return true; }
+/// Only rows may be regrouped.
+bool ReshapeOp::takesRowStride(unsigned, bool) {
+  return rowSpaceOf(getInput().getType()).columns == rowSpaceOf(getType()).columns;
+}
+bool ConcatOp::takesRowStride(unsigned, bool isResult) { return !isResult; }
+
+FailureOr<Place> SliceOp::getPlace(int64_t rowStride) {
+  auto wide = cast<RankedTensorType>(getInput().getType());
+  auto offset = static_cast<int64_t>(getOffset());
+  int64_t stride = rowStride ? rowStride : wide.getShape().back();
+  if (!getRows())
+    return Place{offset, stride};
+  if (wide.getRank() == 1)
+    return Place{offset, rowStride};
+  int64_t rowsOfEntry = rowSpaceOf(wide).rows / wide.getShape().front();
+  return Place{offset * rowsOfEntry * stride, rowStride};
+}
+
+FailureOr<Place> TransposeOp::getPlace(int64_t) {
+  return emitOpError("expected a matrix product to absorb this transpose; give the product "
+                     "that reads it transpose_lhs or transpose_rhs");
+}
+
+Place ConcatOp::getPartPlace(unsigned operand) {
+  Place place;
+  for (Value input : getInputs().take_front(operand)) {
+    auto type = cast<RankedTensorType>(input.getType());
+    place.offset += getRows() ? type.getNumElements() : type.getShape().back();
+  }
+  if (!getRows())
+    place.rowStride = cast<RankedTensorType>(getType()).getShape().back();
+  return place;
+}
+
+//===-- backwards and folders
+
 void AfterOp::buildBackward(OpBuilder &, ArrayRef<Value> grads, MutableArrayRef<Value> out) {
   out[0] = grads[0];
 }

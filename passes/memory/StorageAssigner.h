@@ -51,21 +51,20 @@ private:
   // --- ops and their results
   llvm::LogicalResult place(mlir::Operation &op);
   llvm::LogicalResult placeView(mlir::Operation &op);
-  /// Where in its input's memory a slice lies.
-  static Storage partOf(nn::SliceOp op, Storage whole);
-  /// The concat's buffer is made by the first operand that is written into it.
-  llvm::LogicalResult placeConcat(nn::ConcatOp op);
-  Storage concatStorage(nn::ConcatOp op, int64_t at);
-  static Storage concatPart(nn::ConcatOp op, size_t part, Storage whole);
+  /// What lies at a place of `whole`, whose elements are those of `type`.
+  static Storage partOf(Storage whole, nn::Place place, mlir::Type type);
+  /// The joined buffer is made by the first operand that is written into it.
+  llvm::LogicalResult placeJoin(nn::JoinOpInterface join);
+  Storage joinStorage(nn::JoinOpInterface join, int64_t at);
   llvm::LogicalResult placeCommand(mlir::Operation &op, nn::FusionOpInterface fusion);
   bool acceptsStride(nn::FusionOpInterface fusion, unsigned index, bool isResult);
   /// Whether a result may have a row stride: its op writes it and all its readers take it.
   bool mayPad(nn::FusionOpInterface fusion, mlir::OpResult result);
   Storage chooseResult(Command &command, nn::FusionOpInterface fusion, mlir::OpResult result,
                        int64_t at);
-  /// A result that only a concat of this block uses is written into the concat's buffer.
-  std::optional<Storage> partOfConcat(nn::FusionOpInterface fusion, mlir::OpResult result,
-                                      int64_t at);
+  /// A result that only a join of this block uses is written into the joined buffer.
+  std::optional<Storage> partOfJoin(nn::FusionOpInterface fusion, mlir::OpResult result,
+                                    int64_t at);
   /// The storage of an operand that dies here and that the op may overwrite: the slot that the
   /// result returns to, where there is one.
   std::optional<Storage> takeOver(Command &command, nn::FusionOpInterface fusion,
@@ -107,7 +106,7 @@ private:
   llvm::DenseMap<mlir::Value, Storage> storageOf;
   llvm::DenseMap<mlir::Value, Storage> wanted;
   llvm::DenseMap<mlir::Attribute, int32_t> slotBuffers;
-  llvm::DenseMap<mlir::Operation *, Storage> concatBuffers;
+  llvm::DenseMap<mlir::Operation *, Storage> joinBuffers;
   std::vector<llvm::SmallVector<mlir::Value>> occupants; ///< values in each buffer
 };
 

@@ -1,4 +1,4 @@
-// Where the results of ops live: views, concats, commands and what they may overwrite.
+// Where the results of ops live: views, joins, commands and what they may overwrite.
 #include "mlir/IR/Matchers.h"
 #include "passes/memory/StorageAssigner.h"
 #include "passes/memory/Streams.h"
@@ -29,84 +29,58 @@ LogicalResult StorageAssigner::place(Operation &op) {
 }
 
 LogicalResult StorageAssigner::placeView(Operation &op) {
-  if (auto concat = dyn_cast<ConcatOp>(op))
-    return placeConcat(concat);
-  FailureOr<Storage> source = read(op.getOperand(0), lifetimes.index(&op));
+  if (auto join = dyn_cast<JoinOpInterface>(op))
+    return placeJoin(join);
+  auto view = dyn_cast<ViewOpInterface>(op);
+  if (!view)
+    return op.emitOpError("expected a view that says where its result lies");
+  int64_t at = lifetimes.index(&op);
+  FailureOr<Storage> source = read(op.getOperand(0), at);
+  if (succeeded(source) && source->rowStride &&
+      !acceptsStride(cast<FusionOpInterface>(op), 0, false))
+    source = contiguousCopy(op.getOperand(0), *source, at);
   if (failed(source))
     return failure();
-  if (auto slice = dyn_cast<SliceOp>(op)) {
-    *source = partOf(slice, *source);
-  } else if (isa<TransposeOp>(op)) {
-    return op.emitOpError("expected a matrix product to absorb this transpose; give the product "
-                          "that reads it transpose_lhs or transpose_rhs");
-  } else if (source->rowStride) { // a reshape of a slice: only rows may be regrouped
-    if (rowSpaceOf(op.getOperand(0).getType()).columns !=
-        rowSpaceOf(op.getResult(0).getType()).columns) {
-      FailureOr<Storage> packed = contiguousCopy(op.getOperand(0), *source, lifetimes.index(&op));
-      if (failed(packed))
-        return failure();
-      source = packed;
-    }
-  }
-  bind(op.getResult(0), *source);
+  FailureOr<Place> place = view.getPlace(source->rowStride);
+  if (failed(place))
+    return failure();
+  bind(op.getResult(0), partOf(*source, *place, op.getResult(0).getType()));
   return success();
 }
 
-Storage StorageAssigner::partOf(SliceOp op, Storage whole) {
-  auto wide = cast<RankedTensorType>(op.getInput().getType());
-  int64_t elementBytes = wide.getElementTypeBitWidth() / 8;
-  int64_t stride = whole.rowStride ? whole.rowStride : wide.getShape().back();
-  if (!op.getRows()) {
-    whole.offset += op.getOffset() * elementBytes;
-    whole.rowStride = stride;
-  } else if (wide.getRank() == 1) {
-    whole.offset += op.getOffset() * elementBytes;
-  } else {
-    int64_t rowsOfEntry = rowSpaceOf(wide).rows / wide.getShape().front();
-    whole.offset += op.getOffset() * rowsOfEntry * stride * elementBytes;
-  }
+Storage StorageAssigner::partOf(Storage whole, Place place, Type type) {
+  whole.offset += place.offset * getElementTypeOrSelf(type).getIntOrFloatBitWidth() / 8;
+  whole.rowStride = place.rowStride;
   return whole;
 }
 
-LogicalResult StorageAssigner::placeConcat(ConcatOp op) {
-  int64_t at = lifetimes.index(op);
-  Storage whole = concatStorage(op, at);
-  for (auto [i, input] : llvm::enumerate(op.getInputs())) {
-    Storage part = concatPart(op, i, whole);
-    auto found = storageOf.find(input);
+LogicalResult StorageAssigner::placeJoin(JoinOpInterface join) {
+  int64_t at = lifetimes.index(join);
+  Storage whole = joinStorage(join, at);
+  for (OpOperand &input : join->getOpOperands()) {
+    Type type = input.get().getType();
+    Storage part = partOf(whole, join.getPartPlace(input.getOperandNumber()), type);
+    auto found = storageOf.find(input.get());
     if (found != storageOf.end() && found->second == part)
       continue;
-    if (DenseElementsAttr splat; matchPattern(input, m_Constant(&splat)) && splat.isSplat()) {
-      if (failed(fill(splat, input.getType(), part, at)))
+    if (DenseElementsAttr splat; matchPattern(input.get(), m_Constant(&splat)) && splat.isSplat()) {
+      if (failed(fill(splat, type, part, at)))
         return failure();
       continue;
     }
-    FailureOr<Storage> source = read(input, at);
-    if (failed(source) || failed(copy(input.getType(), *source, part, at)))
+    FailureOr<Storage> source = read(input.get(), at);
+    if (failed(source) || failed(copy(type, *source, part, at)))
       return failure();
   }
-  bind(op.getResult(), whole);
+  bind(join->getResult(0), whole);
   return success();
 }
 
-Storage StorageAssigner::concatStorage(ConcatOp op, int64_t at) {
-  auto [entry, isNew] = concatBuffers.try_emplace(op, Storage());
+Storage StorageAssigner::joinStorage(JoinOpInterface join, int64_t at) {
+  auto [entry, isNew] = joinBuffers.try_emplace(join, Storage());
   if (isNew)
-    entry->second = arenaStorage(op.getType(), at);
+    entry->second = arenaStorage(join->getResult(0).getType(), at);
   return entry->second;
-}
-
-Storage StorageAssigner::concatPart(ConcatOp op, size_t part, Storage whole) {
-  auto type = cast<RankedTensorType>(op.getType());
-  if (op.getRows()) {
-    for (Value input : op.getInputs().take_front(part))
-      whole.offset += byteSize(input.getType());
-    return whole;
-  }
-  for (Value input : op.getInputs().take_front(part))
-    whole.offset += rowSpaceOf(input.getType()).columns * type.getElementTypeBitWidth() / 8;
-  whole.rowStride = type.getShape().back();
-  return whole;
 }
 
 LogicalResult StorageAssigner::placeCommand(Operation &op, FusionOpInterface fusion) {
@@ -148,7 +122,7 @@ Storage StorageAssigner::chooseResult(Command &command, FusionOpInterface fusion
                                       int64_t at) {
   if (auto found = wanted.find(result); found != wanted.end())
     return found->second;
-  if (std::optional<Storage> part = partOfConcat(fusion, result, at))
+  if (std::optional<Storage> part = partOfJoin(fusion, result, at))
     return *part;
   if (std::optional<Storage> taken = takeOver(command, fusion, result))
     return *taken;
@@ -170,16 +144,18 @@ bool StorageAssigner::mayPad(FusionOpInterface fusion, OpResult result) {
          });
 }
 
-std::optional<Storage> StorageAssigner::partOfConcat(FusionOpInterface fusion, OpResult result,
-                                                     int64_t at) {
+std::optional<Storage> StorageAssigner::partOfJoin(FusionOpInterface fusion, OpResult result,
+                                                   int64_t at) {
   if (!result.hasOneUse())
     return std::nullopt;
   OpOperand &use = *result.getUses().begin();
-  auto concat = dyn_cast<ConcatOp>(use.getOwner());
-  if (!concat || concat->getBlock() != result.getOwner()->getBlock() ||
-      !(concat.getRows() || acceptsStride(fusion, result.getResultNumber(), true)))
+  auto join = dyn_cast<JoinOpInterface>(use.getOwner());
+  if (!join || join->getBlock() != result.getOwner()->getBlock())
     return std::nullopt;
-  return concatPart(concat, use.getOperandNumber(), concatStorage(concat, at));
+  Place place = join.getPartPlace(use.getOperandNumber());
+  if (place.rowStride && !acceptsStride(fusion, result.getResultNumber(), true))
+    return std::nullopt;
+  return partOf(joinStorage(join, at), place, result.getType());
 }
 
 std::optional<Storage> StorageAssigner::takeOver(Command &command, FusionOpInterface fusion,

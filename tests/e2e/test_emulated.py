@@ -1,17 +1,60 @@
 """GPU kernels, run by the host's emulator, in whole training steps: against the same PyTorch goldens and
 within the same bounds as the CPU's (test_goldens.py, test_precision.py), and against the CPU."""
 
+import json
 import unittest
 
 import test_goldens
 import test_precision
+from compare import BOUNDS, compare_steps, compile_flags, read_golden, train_flags
 from harness import (GOLDENS, GRADC, SOURCE, Case, compile_model, fresh, metrics, model_with, run)
 
 LINEAR = SOURCE / "examples" / "linear-mlir" / "model.mlir"
+CODEGEN = SOURCE / "tests" / "codegen"
 EMULATED = ("--target", "cuda:sm_90", "--emulate")
+MODES = {"fp32": (), "tf32": ("--precision", "tf32"), "bf16": ("--precision", "bf16"),
+         "fp16": ("--precision", "fp16"), "fp8": ("--precision", "fp8"),
+         "fp8-delayed": ("--precision", "fp8", "--fp8-scaling", "delayed")}
+# What every golden trains in besides fp32: every mode with every family of models.
+NARROW = {"tiny-gpt2": ("bf16", "fp8"), "tiny-gpt2-documents": ("fp16", "fp8-delayed"),
+          "tiny-gpt2-variant": ("tf32",), "tiny-llama": ("tf32", "bf16", "fp8"),
+          "tiny-llama3": ("fp16", "fp8-delayed"), "tiny-mistral": ("bf16", "fp16", "fp8-delayed"),
+          "tiny-mistral-documents": ("tf32", "fp8"),
+          "tiny-qwen2": ("tf32", "bf16", "fp16", "fp8", "fp8-delayed")}
 
 
 class Emulated(Case):
+    """Ten steps of every golden: losses, as the CPU's, within the bounds of its mode, and in fp32 the
+    gradients' norms."""
+
+    def check_steps(self, name, mode):
+        folder = GOLDENS / name
+        golden = read_golden(folder)
+        executable = compile_model(folder, f"emulated-{name}-{mode}", *compile_flags(golden),
+                                   *MODES[mode], *EMULATED)
+        log = fresh("emulated.jsonl")
+        run(executable, "train", *train_flags(folder, golden), "--steps", golden["steps"], "--metrics",
+            log)
+        self.assertEqual(compare_steps(metrics(log), golden, BOUNDS[mode.partition("-")[0]]), [])
+
+    def test_every_mode_meets_every_family(self):
+        self.assertEqual(set(NARROW), {golden.name for golden in GOLDENS.glob("tiny-*")})
+        met = {(json.loads((GOLDENS / name / "config.json").read_text())["model_type"], mode)
+               for name, modes in NARROW.items() for mode in modes}
+        self.assertEqual(met, {(family, mode) for family in ("gpt2", "llama", "mistral", "qwen2")
+                               for mode in MODES if mode != "fp32"})
+
+
+for name, modes in NARROW.items():
+    for mode in ("fp32", *modes):
+        def test(self, name=name, mode=mode):
+            self.check_steps(name, mode)
+        setattr(Emulated, f"test_{name}_{mode}".replace("-", "_"), test)
+
+
+class Tensors(Case):
+    """Gradients and parameters, too, and what no golden has."""
+
     check = test_goldens.Goldens.check
     train = test_goldens.Goldens.train
     check_precision = test_precision.Precision.check
@@ -28,32 +71,36 @@ class Emulated(Case):
     def test_fp8(self):
         self.check_precision("tiny-gpt2", "fp8", *EMULATED)
 
-    def check_beside_cpu(self, source, bound, *flags, **changes):
-        """Three steps of a golden's model with heads of 16, which kernels for GPUs want."""
-        folder = model_with(f"emulated-{source}", source, **changes)
-        losses = {}
+    def check_beside_cpu(self, model, bound, *flags, data="tiny-gpt2"):
+        """Losses and norms of three steps are those of the CPU's."""
+        lines = {}
         for target in ((), EMULATED):
-            executable = compile_model(folder, f"emulated-{source}{len(target)}", "--micro-batch", 2,
-                                       "--seq", 20, *flags, *target)
+            executable = compile_model(model, f"emulated-{model.stem}{len(target)}", *flags, *target)
             log = fresh("emulated.jsonl")
-            run(executable, "train", "--data", GOLDENS / source / "tokens.bin", "--steps", 3, "--lr",
-                1e-2, "--metrics", log)
-            losses[target] = [(line["loss"], line["grad_norm"]) for line in metrics(log)]
-        self.assertEqual(len(losses[()]), 3)
-        for cpu, emulated in zip(losses[()], losses[EMULATED], strict=True):
-            for expected, actual in zip(cpu, emulated):
-                self.assert_within(abs(actual - expected) / expected, bound, source)
+            run(executable, "train", "--data", GOLDENS / data / "tokens.bin", "--steps", 3, "--lr", 1e-2,
+                "--metrics", log)
+            lines[target] = metrics(log)
+        self.assertEqual(len(lines[()]), 3)
+        for cpu, emulated in zip(lines[()], lines[EMULATED], strict=True):
+            for key, factor in ("loss", 1), ("grad_norm", 8):
+                self.assert_within(abs(emulated[key] - cpu[key]) / cpu[key], factor * bound,
+                                   f"{model.stem} {key} {cpu['step']}")
 
-    def test_llama3_fp16(self):
-        self.check_beside_cpu("tiny-llama3", 2.0 ** -9, "--precision", "fp16", head_dim=16)
+    def test_accumulation_in_chunks(self):
+        self.check_beside_cpu(GOLDENS / "tiny-qwen2", BOUNDS["fp32"].loss, "--micro-batch", 2, "--seq", 20,
+                              "--grad-accum", 2, "--loss-chunk", 7, data="tiny-qwen2")
 
-    def test_mistral_documents_tf32(self):
-        self.check_beside_cpu("tiny-mistral-documents", 2.0 ** -9, "--precision", "tf32",
-                              "--document-mask", "on", head_dim=16)
+    def test_slices_at_odd_columns(self):
+        for mode in ("fp32", "bf16"):
+            self.check_beside_cpu(CODEGEN / "odd-slices.mlir", BOUNDS[mode].loss, "--precision", mode)
 
-    def test_qwen2_accumulation_in_chunks(self):
-        self.check_beside_cpu("tiny-qwen2", 1e-4, "--grad-accum", 2, "--loss-chunk", 7,
-                              num_attention_heads=2, num_key_value_heads=1)
+    def test_heads_that_begin_at_8_bytes(self):
+        model = model_with("emulated-36", n_embd=36)  # query, key and value begin at 72 bytes
+        self.check_beside_cpu(model, BOUNDS["bf16"].loss, "--precision", "bf16", "--micro-batch", 2, "--seq",
+                              24)
+
+    def test_rows_that_are_padded(self):
+        self.check_beside_cpu(CODEGEN / "padded-rows.mlir", BOUNDS["fp32"].loss)
 
 
 class Targets(Case):
