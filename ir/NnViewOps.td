@@ -16,7 +16,7 @@ def Nn_ReshapeOp : Nn_ViewOp<"reshape", [ViewOpInterface]> {
   let hasFolder = 1;
 }
 
-def Nn_SliceOp : Nn_ViewOp<"slice", [DeclareOpInterfaceMethods<ViewOpInterface>]> {
+def Nn_SliceOp : Nn_ViewOp<"slice", [DeclareOpInterfaceMethods<ViewOpInterface, ["getPlace"]>]> {
   let summary = "A range of columns or rows";
   let description = [{
     Columns offset … offset + size of the last dimension, size being the result's; with `row` rows,
@@ -53,7 +53,7 @@ def Nn_ConcatOp : Nn_ViewOp<"concat", [DeclareOpInterfaceMethods<JoinOpInterface
   let hasCanonicalizer = 1;
 }
 
-def Nn_TransposeOp : Nn_ViewOp<"transpose", [DeclareOpInterfaceMethods<ViewOpInterface>]> {
+def Nn_TransposeOp : Nn_ViewOp<"transpose", [DeclareOpInterfaceMethods<ViewOpInterface, ["getPlace"]>]> {
   let summary = "The last two dimensions swapped";
   let description = [{
     Folds into the matrix products that read it; what no product absorbs is refused by the memory

@@ -152,7 +152,7 @@ class Targets(Case):
         self.assertNotIn("boost", run("ldd", executable).stdout)
 
     def test_what_a_gpu_has_no_kernel_for(self):
-        model = model_with("wide-heads", n_embd=144, n_head=1)
+        model = model_with("wide-heads", n_embd=288, n_head=1)
         said = self.refused(model, *EMULATED)
         self.assertTrue(said.startswith("error: transformer.h.0.attn: "), said)
         self.assertIn("head dimension", said)
