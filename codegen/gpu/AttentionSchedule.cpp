@@ -88,7 +88,7 @@ bool splitsKeyGradients(const AttentionSpec &s) { return s.headDim > 128; }
 int64_t forwardResidentBlocks(const AttentionSpec &s) {
   if (s.narrow())
     return s.headDim > 64 && s.dropout > 0 ? 1 : 0;
-  return s.headDim > 64 ? 1 : 0;
+  return 1;
 }
 
 int64_t backwardResidentBlocks(const AttentionSpec &s) { return s.narrow() ? 2 : 1; }
