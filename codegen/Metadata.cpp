@@ -187,6 +187,7 @@ static json::Value describe(const CompileFlags &flags) {
                       {"optimizer", flags.optimizer},
                       {"recompute", flags.recompute},
                       {"fuse", flags.fuse ? "on" : "off"},
+                      {"epilogues", flags.epilogues ? "on" : "off"},
                       {"loss_chunk", flags.lossChunk},
                       {"weight_panels", flags.weightPanels ? "on" : "off"},
                       {"streams", flags.streams},

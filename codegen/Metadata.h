@@ -12,7 +12,7 @@ namespace gradc::codegen {
 struct CompileFlags {
   int64_t microBatch = 1, seq = 1, gradAccum = 1;
   std::string optimizer = "adamw", init = "family";
-  bool fuse = true;
+  bool fuse = true, epilogues = true;
   std::string recompute = "none";        ///< none, cheap, full or auto
   std::string precision = "fp32";        ///< fp32, tf32, bf16, fp16 or fp8
   std::string float8Scaling = "current"; ///< of fp8: current or delayed

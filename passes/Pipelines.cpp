@@ -48,7 +48,8 @@ void gradc::buildPhase(Phase phase, mlir::OpPassManager &passes, const Options &
     passes.addNestedPass<FuncOp>(createJoinLossPass());
     passes.addPass(createAutodiffPass());
     passes.addPass(createQuantizeProductsPass(library));
-    passes.addPass(createNarrowBiasesPass(library));
+    if (options.epilogues)
+      passes.addPass(createNarrowBiasesPass(library));
     passes.addPass(mlir::createCanonicalizerPass());
     break;
   case Phase::recompute: {
@@ -81,9 +82,11 @@ void gradc::buildPhase(Phase phase, mlir::OpPassManager &passes, const Options &
   case Phase::fusion: {
     FusionPassOptions fusion;
     fusion.enable = options.fuse;
-    passes.addNestedPass<FuncOp>(createBiasGradientsPass(library));
+    if (options.epilogues)
+      passes.addNestedPass<FuncOp>(createBiasGradientsPass(library));
     passes.addNestedPass<FuncOp>(createFusionPass(fusion));
-    passes.addNestedPass<FuncOp>(createProductEpiloguesPass(library));
+    if (options.epilogues)
+      passes.addNestedPass<FuncOp>(createProductEpiloguesPass(library));
     passes.addPass(mlir::createCSEPass());
     break;
   }

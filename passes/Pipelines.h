@@ -47,6 +47,7 @@ struct Options {
   std::string optimizer = "adamw";
   int64_t gradAccum = 1;
   bool fuse = true;
+  bool epilogues = true;          ///< products do what the target's library can as they write
   int64_t lossChunk = -1;         ///< rows whose logits are computed at a time; see ChunkLossPass
   bool weightPanels = false;      ///< weights are kept in panels; see WeightPanelsPass
   std::string precision = "fp32"; ///< fp32, tf32, bf16, fp16 or fp8

@@ -44,10 +44,9 @@ int64_t accessBytes(const AttentionSpec &spec);
 /// Whether dk and dv are made by blocks of their own: a thread's registers do not hold both.
 bool splitsKeyGradients(const AttentionSpec &spec);
 
-/// Blocks that a multiprocessor should hold: as many as leave each thread the registers that it
-/// needs, where the assembler, told nothing, settles for fewer and spills; 0: told nothing.
-int64_t forwardResidentBlocks(const AttentionSpec &spec);
-int64_t backwardResidentBlocks(const AttentionSpec &spec);
+/// With which the assembler was seen to spill nothing.
+RegisterRequest forwardRegisters(const AttentionSpec &spec, const GpuTarget &target);
+RegisterRequest backwardRegisters(const AttentionSpec &spec);
 
 /// Dynamic shared memory of a block.
 int64_t forwardSharedBytes(const AttentionSpec &spec);

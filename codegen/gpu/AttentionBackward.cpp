@@ -11,8 +11,7 @@ LLVM::LLVMFuncOp emitAttentionBackward(ModuleOp module, StringRef name, const At
   int64_t threads = keySchedule(spec).threads();
   assert(threads == querySchedule(spec).threads() && "blocks of one launch");
   SmallVector<bool> noAlias(9 + spec.maskBuffers(), false);
-  BlockPrinter printer(module, name, noAlias, threads, target.vectors(1),
-                       backwardResidentBlocks(spec));
+  BlockPrinter printer(module, name, noAlias, threads, target.vectors(1), backwardRegisters(spec));
   Emit e(printer);
   Val memory = e.of(printer.dynamicShared(backwardSharedBytes(spec))), task = e.task();
   int64_t blocks = keyHeads * backwardBlocksOfKeyHead(spec);

@@ -212,7 +212,7 @@ LLVM::LLVMFuncOp emitAttentionForward(ModuleOp module, StringRef name, const Att
   SmallVector<bool> noAlias(5 + spec.maskBuffers(), false);
   noAlias.end()[-1] = noAlias.end()[-2] = true; // what is read may be slices of one buffer
   BlockPrinter printer(module, name, noAlias, schedule.threads(), target.vectors(1),
-                       forwardResidentBlocks(spec));
+                       forwardRegisters(spec, target));
   Emit e(printer);
   Val memory = e.of(printer.dynamicShared(forwardSharedBytes(spec)));
   ForwardEmitter(printer, spec, schedule, memory, printer.buffers()).emit(keyHeads);

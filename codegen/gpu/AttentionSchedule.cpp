@@ -85,12 +85,23 @@ AttentionSchedule querySchedule(const AttentionSpec &s) {
 
 bool splitsKeyGradients(const AttentionSpec &s) { return s.headDim > 128; }
 
-int64_t forwardResidentBlocks(const AttentionSpec &s) {
-  if (s.narrow())
-    return s.headDim > 64 && s.dropout > 0 ? 1 : 0;
-  return 1;
+RegisterRequest forwardRegisters(const AttentionSpec &s, const GpuTarget &target) {
+  if (!s.narrow())
+    return {.blocks = 1};
+  if (s.headDim > 64)
+    return {.blocks = s.dropout > 0 ? 1 : 0};
+  // Three blocks either way; the rest of the registers makes the assembler spill a word.
+  bool isPlain = !s.forgets() && s.dropout == 0;
+  return {.registers = !isPlain ? 0 : target.capability == 90 ? 168 : 160};
 }
 
-int64_t backwardResidentBlocks(const AttentionSpec &s) { return s.narrow() ? 2 : 1; }
+RegisterRequest backwardRegisters(const AttentionSpec &s) {
+  if (!s.narrow())
+    return {.blocks = 1};
+  // Two blocks either way; with all 255 registers heads of 128 spill some words.
+  if (s.headDim > 64 && s.headDim <= 128)
+    return {.registers = 248};
+  return {.blocks = 2};
+}
 
 } // namespace gradc::codegen::gpu

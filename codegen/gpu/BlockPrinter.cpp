@@ -16,7 +16,7 @@ constexpr StringLiteral dynamicName = "gradc_dynamic_shared", bytesName = "gradc
 } // namespace
 
 BlockPrinter::BlockPrinter(ModuleOp module, StringRef name, ArrayRef<bool> noAlias, int64_t threads,
-                           const VectorTarget &vectors, int64_t blocks)
+                           const VectorTarget &vectors, const RegisterRequest &request)
     : KernelPrinter(module.getContext(), vectors), module(module), threadCount(threads) {
   MLIRContext *context = module.getContext();
   SmallVector<Type> types(noAlias.size(), LLVM::LLVMPointerType::get(context, globalSpace));
@@ -27,9 +27,11 @@ BlockPrinter::BlockPrinter(ModuleOp module, StringRef name, ArrayRef<bool> noAli
   function->setAttr(NVVM::NVVMDialect::getKernelFuncAttrName(), b.getUnitAttr());
   function->setAttr(NVVM::NVVMDialect::getReqntidAttrName(),
                     b.getDenseI32ArrayAttr({static_cast<int32_t>(threads)}));
-  if (blocks > 0)
-    function->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
-                      b.getI32IntegerAttr(static_cast<int32_t>(blocks)));
+  for (auto [attribute, number] :
+       {std::pair(NVVM::NVVMDialect::getMinctasmAttrName(), request.blocks),
+        {NVVM::NVVMDialect::getMaxnregAttrName(), request.registers}})
+    if (number > 0)
+      function->setAttr(attribute, b.getI32IntegerAttr(static_cast<int32_t>(number)));
   for (auto [i, alone] : llvm::enumerate(noAlias))
     if (alone)
       function.setArgAttr(i, LLVM::LLVMDialect::getNoAliasAttrName(), b.getUnitAttr());

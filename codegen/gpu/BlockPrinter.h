@@ -19,10 +19,9 @@ int64_t sharedBytesOf(mlir::LLVM::LLVMFuncOp kernel);
 class BlockPrinter : public KernelPrinter {
 public:
   /// Begins the kernel `name`. `noAlias` says of each buffer whether nothing else that the kernel
-  /// touches overlaps it; `threads` is a multiple of a warp's. Registers are given out so that a
-  /// multiprocessor holds `blocks` blocks; 0 leaves it to the assembler.
+  /// touches overlaps it; `threads` is a multiple of a warp's.
   BlockPrinter(mlir::ModuleOp module, llvm::StringRef name, llvm::ArrayRef<bool> noAlias,
-               int64_t threads, const VectorTarget &vectors, int64_t blocks = 0);
+               int64_t threads, const VectorTarget &vectors, const RegisterRequest &request = {});
 
   /// Ends the kernel. Call once, last.
   mlir::LLVM::LLVMFuncOp finish();

@@ -15,6 +15,13 @@ inline constexpr int64_t warpThreads = 32;
 /// Bytes that a thread loads or stores at once, at an address that is a multiple of as many.
 inline constexpr int64_t widestAccess = 16;
 
+/// What the assembler is told of registers. Told nothing, it gives a thread as few as let a
+/// multiprocessor hold one block more, and spills.
+struct RegisterRequest {
+  int64_t blocks = 0;    ///< that a multiprocessor should hold; 0: as many as it happens to
+  int64_t registers = 0; ///< of a thread, at most; 0: no limit but that of the blocks
+};
+
 struct GpuTarget {
   /// The compute capabilities, times ten, that kernels are made for.
   static constexpr int capabilities[] = {80, 86, 89, 90};

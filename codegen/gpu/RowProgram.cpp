@@ -79,7 +79,7 @@ LLVM::LLVMFuncOp emitRowProgram(ModuleOp module, StringRef name, const Program &
   for (const Buffer &buffer : program.buffers)
     noAlias.push_back(buffer.kind != BufferKind::matrix);
   BlockPrinter k(module, name, noAlias, schedule.threads(), target.vectors(schedule.lanes),
-                 schedule.blocks);
+                 {.blocks = schedule.blocks});
   Vectors one(k.builder(), k.location(), target.vectors(1));
   if (program.flat)
     FlatEmitter(k, program, schedule, one).emit();

@@ -9,7 +9,9 @@ namespace gradc::rt {
 
 static constexpr const char *pathVariable = "GRADC_CUBLASLT_PATH";
 
-const std::vector<std::string> CublasLtLibrary::names = {"libcublasLt.so.13", "libcublasLt.so.12"};
+std::vector<std::string> CublasLtLibrary::names() {
+  return {"libcublasLt.so.13", "libcublasLt.so.12"};
+}
 
 Expected<std::unique_ptr<CublasLtLibrary>>
 CublasLtLibrary::open(const std::vector<std::string> &names) {

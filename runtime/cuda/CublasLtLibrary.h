@@ -24,11 +24,11 @@ struct Functions {
 class CublasLtLibrary {
 public:
   /// The names of the versions that are known to do, the newest first.
-  static const std::vector<std::string> names;
+  static std::vector<std::string> names();
   /// $GRADC_CUBLASLT_PATH, a file, where it is set; else the first of `names` that the loader
   /// finds. A machine status says what was tried and what to install.
   static Expected<std::unique_ptr<CublasLtLibrary>>
-  open(const std::vector<std::string> &names = CublasLtLibrary::names);
+  open(const std::vector<std::string> &names = CublasLtLibrary::names());
   CublasLtLibrary(const CublasLtLibrary &) = delete;
   CublasLtLibrary &operator=(const CublasLtLibrary &) = delete;
 

@@ -18,7 +18,7 @@ void advance(GemmAddresses &addresses, const GradcGemm &gemm) {
 
 Expected<std::unique_ptr<CublasLtProducts>> CublasLtProducts::create() {
   // A library that is newer than the driver loads, and refuses to begin; an older one may do.
-  std::vector<std::string> names = CublasLtLibrary::names;
+  std::vector<std::string> names = CublasLtLibrary::names();
   Status refused;
   for (; !names.empty(); names.erase(names.begin())) {
     auto library = CublasLtLibrary::open(names);

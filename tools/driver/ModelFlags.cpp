@@ -69,6 +69,12 @@ void ModelFlags::addNumerics(CLI::App &app) {
   app.add_option("--fuse", fuse, "Fusion of row ops: on or off")
       ->check(CLI::IsMember({"on", "off"}))
       ->capture_default_str();
+  app.add_option(
+         "--epilogues", epilogues,
+         "Biases, GELU and sums of bias gradients as parts of a GPU library's products: on, "
+         "where it has such products, or off")
+      ->check(CLI::IsMember({"on", "off"}))
+      ->capture_default_str();
   app.add_option("--dropout", dropout, "config (what config.json says) or off")
       ->check(CLI::IsMember({"config", "off"}))
       ->capture_default_str();
@@ -162,6 +168,7 @@ Failure ModelFlags::finish() {
     request.import.seq = seq;
   request.import.dropout = dropout == "off" ? DropoutPolicy::off : DropoutPolicy::asConfigured;
   request.passes.fuse = fuse == "on";
+  request.passes.epilogues = epilogues == "on";
   return {};
 }
 

@@ -46,7 +46,7 @@ private:
   const CLI::App *command = nullptr;
   FixedFlags fixed;
   int64_t microBatch = 0, seq = 0; ///< 0: not given
-  std::string fuse = "on", dropout = "config", documentMask = "off", budget;
+  std::string fuse = "on", epilogues = "on", dropout = "config", documentMask = "off", budget;
   std::string lossChunk = "auto";
   std::optional<int64_t> documentSeparator;
 };

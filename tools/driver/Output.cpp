@@ -87,6 +87,7 @@ codegen::CompileFlags Compiler::flags() const {
           request.passes.optimizer,
           request.init,
           request.passes.fuse,
+          request.passes.epilogues,
           request.recompute,
           request.passes.precision,
           request.passes.float8Scaling,

@@ -39,6 +39,7 @@ void recordPhase(ModuleOp module, Phase phase, const CompileRequest &request,
            text("loss-chunk", formatLossChunk(passes.lossChunk)),
            text("weight-panels", passes.weightPanels ? "on" : "off"),
            text("fuse", passes.fuse ? "on" : "off"),
+           text("epilogues", passes.epilogues ? "on" : "off"),
            text("streams", std::to_string(passes.streams)), text("gemm", request.gemm),
            text("threads", std::to_string(request.threads)), text("target", request.target),
            text("document-mask", maskText(info)),
@@ -50,6 +51,7 @@ Failure restoreFlags(ModuleOp module, CompileRequest &request) {
   std::string accumulation = std::to_string(request.passes.gradAccum);
   std::string lossChunk = formatLossChunk(request.passes.lossChunk);
   std::string fuse = request.passes.fuse ? "on" : "off";
+  std::string epilogues = request.passes.epilogues ? "on" : "off";
   std::string threads = std::to_string(request.threads);
   std::string mask = request.import.documentMask ? "on" : "off";
   std::optional<int64_t> given = request.import.documentSeparator;
@@ -62,6 +64,7 @@ Failure restoreFlags(ModuleOp module, CompileRequest &request) {
                           {"loss-chunk", Phase::chunkLoss, &lossChunk},
                           {"weight-panels", Phase::chunkLoss, &request.weightPanels},
                           {"fuse", Phase::fusion, &fuse},
+                          {"epilogues", Phase::autodiff, &epilogues},
                           {"streams", Phase::schedule, &request.streams},
                           {"gemm", Phase::memoryPlan, &request.gemm},
                           {"threads", Phase::memoryPlan, &threads},
@@ -88,6 +91,7 @@ Failure restoreFlags(ModuleOp module, CompileRequest &request) {
                                  " is no number of rows; give a module that --compile-to wrote"};
   request.passes.lossChunk = *rows;
   request.passes.fuse = fuse == "on";
+  request.passes.epilogues = epilogues == "on";
   if (llvm::StringRef(threads).getAsInteger(10, request.threads) || request.threads < 1)
     return {Exit::userError, request.model + ": --threads " + threads +
                                  " is no number; give a module that --compile-to wrote"};
