@@ -100,8 +100,8 @@ class Gpt2(Case):
         return mutant
 
     def test_the_stand_in_shows_that_events_are_needed(self):
-        """Without what the second stream waits for it reads too early, without what waits for it its memory is
-        overwritten too soon; without the last the capture does not end."""
+        """Without what waits for the second stream its memory is overwritten too soon; without the last wait the
+        capture does not end. That each event is needed, check-streams shows."""
         log = fresh("mutant.jsonl")
         self.program.run(*self.command(3, "--metrics", log))
         right = self.losses(log)
@@ -109,18 +109,19 @@ class Gpt2(Case):
         def without(stream, kept):
             """Leaves out the waits of a stream that `kept` does not say, by their number and how many there are."""
             def changed(text):
-                head, program, rest = re.split(r"(?ms)^(  exec\.program @train_step .*?^  }\n)", text)
-                waits = list(re.finditer(rf" *exec\.wait \d+ stream {stream}\n", program))
+                head, program, rest = re.split(r"(?ms)^(  exec\.program @train_step .*?^  }[^\n]*\n)", text)
+                waits = list(re.finditer(rf" *exec\.wait \d+ stream {stream}\b[^\n]*\n", program))
                 for number, wait in reversed(list(enumerate(waits))):
                     if not kept(number, len(waits)):
                         program = program[:wait.start()] + program[wait.end():]
                 return head + program + rest
             return changed
-        for name, order, change in (("early", "copies", without(1, lambda number, count: number == 0)),
-                                    ("late", "late", without(0, lambda number, count: number == count - 1))):
-            with self.subTest(name):
-                self.mutant(name, change).run(*self.command(3, "--metrics", log), GRADC_FAKE_ORDER=order)
-                self.assertNotEqual(self.losses(log), right)
+        mutant = self.mutant("late", without(0, lambda number, count: number == count - 1))
+        done = mutant.run(*self.command(3, "--metrics", log), expect=None, GRADC_FAKE_ORDER="late")
+        if done.returncode == 0:
+            self.assertNotEqual(self.losses(log), right)
+        else:  # memory that nothing has written yet is NaN
+            self.assertIn("not finite", done.stderr)
         said = self.mutant("unjoined", without(0, lambda number, count: number < count - 1)).run(
             *self.command(3), expect=2).stderr
         self.assertRegex(said, "error: step 2: train_step, run 2: cuStreamEndCapture failed: "
