@@ -18,6 +18,7 @@ struct KernelResources {
   int64_t spillStoreBytes = 0, spillLoadBytes = 0; ///< a thread
   int64_t stackBytes = 0;                          ///< a thread
   int64_t sharedBytes = 0;                         ///< a block, static
+  std::string limit; ///< of registers, as PTX has it, where its own made it spill; else empty
 };
 
 struct Cubin {

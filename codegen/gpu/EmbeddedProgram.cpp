@@ -1,14 +1,15 @@
 // A program's kernels as data: PTX and machine code, with a descriptor each.
 #include "codegen/gpu/EmbeddedProgram.h"
 
-#include "codegen/gpu/Cubin.h"
 #include "codegen/gpu/LoweredProgram.h"
 #include "codegen/gpu/Ptx.h"
+#include "codegen/gpu/RegisterLimits.h"
 #include "codegen/host/StepProgram.h"
 #include "ir/Explanation.h"
 #include "runtime/Abi.h"
 
 #include "llvm/IR/Constants.h"
+#include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
 
@@ -50,6 +51,20 @@ private:
   SmallVector<llvm::Constant *> images;
 };
 
+/// A line for each kernel that its own limit of registers would have spilled.
+SmallVector<std::string> spillLines(const Cubin &cubin) {
+  SmallVector<std::string> lines;
+  for (const KernelResources &kernel : cubin.kernels) {
+    int64_t spilled = kernel.spillStoreBytes + kernel.spillLoadBytes;
+    if (kernel.limit.empty() && spilled == 0)
+      continue;
+    std::string with = kernel.limit.empty() ? "" : " with " + kernel.limit;
+    lines.push_back(llvm::formatv("{0}: {1} registers{2}, {3} bytes spilled a thread", kernel.name,
+                                  kernel.registers, with, spilled));
+  }
+  return lines;
+}
+
 } // namespace
 
 llvm::Error addEmbeddedKernels(ModuleOp program, const GpuTarget &target, llvm::Module &object) {
@@ -61,18 +76,22 @@ llvm::Error addEmbeddedKernels(ModuleOp program, const GpuTarget &target, llvm::
     return ptx.takeError();
   ImageTable images(target, object);
   images.add(GRADC_PTX, StringRef(ptx->c_str(), ptx->size() + 1)); // with its zero byte
+  SmallVector<std::string> spills;
   std::string said = "PTX for " + target.name() + " and later, " + mebibytes(ptx->size());
   if (std::string ptxas = findPtxas(); !ptxas.empty()) {
-    llvm::Expected<Cubin> cubin = assemblePtx(*ptx, target, ptxas);
+    llvm::Expected<Cubin> cubin = assembleWithoutSpills(*ptx, target, ptxas);
     if (!cubin)
       return cubin.takeError();
     images.add(GRADC_CUBIN, cubin->image);
+    spills = spillLines(*cubin);
     said += "; a cubin for " + target.name() + ", " + mebibytes(cubin->image.size());
   } else {
     said += "; no cubin, for want of ptxas: the driver assembles the PTX when it is loaded";
   }
   images.emit();
-  explain(program, "embedded", {said});
+  SmallVector<std::string> lines = {said};
+  llvm::append_range(lines, spills);
+  explain(program, "embedded", lines);
   for (auto kernel : program.getOps<exec::KernelOp>())
     addKernelDescriptor(kernel, *lowered, /*emulated=*/nullptr, object);
   return llvm::Error::success();

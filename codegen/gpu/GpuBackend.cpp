@@ -1,9 +1,9 @@
 // See GpuBackend.h.
 #include "codegen/gpu/GpuBackend.h"
-#include "codegen/gpu/Cubin.h"
 #include "codegen/gpu/EmbeddedProgram.h"
 #include "codegen/gpu/EmulatedProgram.h"
 #include "codegen/gpu/Ptx.h"
+#include "codegen/gpu/RegisterLimits.h"
 
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
@@ -55,7 +55,7 @@ llvm::Expected<std::string> GpuBackend::machineCode(ModuleOp planned) const {
   llvm::Expected<std::string> ptx = assembly(planned);
   if (!ptx)
     return ptx.takeError();
-  llvm::Expected<Cubin> cubin = assemblePtx(*ptx, target, ptxas);
+  llvm::Expected<Cubin> cubin = assembleWithoutSpills(*ptx, target, ptxas);
   if (!cubin)
     return cubin.takeError();
   return std::move(cubin->image);

@@ -1,7 +1,6 @@
 // See CudaDevice.h.
 #include "runtime/cuda/CudaDevice.h"
 
-#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <limits>
@@ -15,8 +14,6 @@
 
 namespace gradc::rt::cuda {
 namespace {
-
-constexpr uint32_t pattern = 0xA5C3F00D; // no number that kernels are likely to write
 
 /// Whether programs are replayed as graphs: $GRADC_CUDA_GRAPH, unless it is "off".
 bool wantsGraphs() {
@@ -38,8 +35,10 @@ Status CudaDevice::open(const GradcImages &images) {
   kernels_ = std::make_unique<Kernels>(std::move(kernels));
   GRADC_ASSIGN_OR_RETURN(compute_, createStream(driver()));
   streams_ = std::make_unique<Streams>(driver(), compute_.get());
-  GRADC_ASSIGN_OR_RETURN(begin_, createEvent(driver(), eventDefault));
-  GRADC_ASSIGN_OR_RETURN(end_, createEvent(driver(), eventDefault));
+  for (Interval *events : {&timed_, &tuned_}) {
+    GRADC_ASSIGN_OR_RETURN(events->begin, createEvent(driver(), eventDefault));
+    GRADC_ASSIGN_OR_RETURN(events->end, createEvent(driver(), eventDefault));
+  }
   if (wantsGraphs())
     graphs_ = std::make_unique<Graphs>(driver(), compute_.get());
   return Status();
@@ -51,28 +50,6 @@ CudaDevice::~CudaDevice() {
     (void)driver().streamSynchronize.raw(compute_.get());
 }
 
-Status CudaDevice::allocate(const SpaceSizes &sizes) {
-  GRADC_ASSIGN_OR_RETURN(Memory memory, Memory::create(*context_, sizes));
-  memory_ = std::make_unique<Memory>(std::move(memory));
-  GRADC_ASSIGN_OR_RETURN(Transfers transfers,
-                         Transfers::create(driver(), compute_.get(), memory_->inbox()));
-  transfers_ = std::make_unique<Transfers>(std::move(transfers));
-  GRADC_RETURN_IF_ERROR(driver().memsetD32Async(
-      memory_->spaces(), 0, std::size_t(memory_->spacesBytes()) / sizeof(uint32_t),
-      compute_.get()));
-  return transfers_->upload(memory_->space(GRADC_CONSTANT), sizes.constants, sizes.constantBytes);
-}
-
-Status CudaDevice::write(GradcSpace space, int64_t offset, const void *data, int64_t bytes) {
-  GRADC_ASSIGN_OR_RETURN(Address to, memory_->range(space, offset, bytes));
-  return afterwards(transfers_->upload(to, data, bytes));
-}
-
-Status CudaDevice::read(GradcSpace space, int64_t offset, void *data, int64_t bytes) {
-  GRADC_ASSIGN_OR_RETURN(Address from, memory_->range(space, offset, bytes));
-  return afterwards(transfers_->download(from, data, bytes));
-}
-
 /// What fails between programs may be the fault of the one that was queued last: where its launches
 /// were not waited for, its error shows at the next call that waits.
 Status CudaDevice::afterwards(const Status &status) const {
@@ -81,17 +58,42 @@ Status CudaDevice::afterwards(const Status &status) const {
 
 Status CudaDevice::run(const GradcProgram &program, const LaunchObserver &observe) {
   Range range(program.name);
-  int64_t run = ++runs_[&program];
-  last_ = fmt::format("{}, run {}", program.name, run);
-  careful_ = run == 1 || !graphs_;
-  auto issue = [&] { return Device::run(program, observe); };
-  capturing_ = !observe && !careful_; // unless there is a graph already
-  Status status = capturing_ ? graphs_->launch(program, issue) : issue();
-  capturing_ = false;
-  careful_ = false;
-  if (status.ok() && graphs_ && !observe)
-    last_ += " (GRADC_CUDA_GRAPH=off finds the kernel)";
-  return status.during(fmt::format("{}, run {}", program.name, run));
+  Program &known = programs_[&program];
+  ++known.runs;
+  last_ = fmt::format("{}, run {}", program.name, known.runs);
+  std::string where = last_;
+  careful_ = known.runs == 1 || !graphs_;
+  Status status;
+  if (careful_) {
+    launches_ = 0;
+    status = Device::run(program, observe);
+    known.launches = launches_;
+    careful_ = false;
+  } else {
+    status = replay(program, known, observe);
+    if (status.ok())
+      last_ += " (GRADC_CUDA_GRAPH=off finds the kernel)";
+  }
+  return status.during(where);
+}
+
+Status CudaDevice::replay(const GradcProgram &program, Program &known,
+                          const LaunchObserver &observe) {
+  Status status;
+  if (observe) {
+    if (!known.timeline)
+      known.timeline = std::make_unique<Timeline>(driver(), compute_.get());
+    GRADC_RETURN_IF_ERROR(known.timeline->prepare(known.launches));
+    timeline_ = known.timeline.get();
+    auto note = [&](const LaunchRecord &launch) { timeline_->add(launch); };
+    status = timeline_->run(program, [&] { return Device::run(program, note); }, observe);
+    timeline_ = nullptr;
+  } else {
+    capturing_ = true; // unless there is a graph already
+    status = graphs_->launch(program, [&] { return Device::run(program, nullptr); });
+    capturing_ = false;
+  }
+  return status;
 }
 
 Status CudaDevice::launch(const GradcLaunch &launch, int64_t iteration) {
@@ -103,6 +105,7 @@ Status CudaDevice::launch(const GradcLaunch &launch, int64_t iteration) {
 }
 
 Status CudaDevice::launchKernel(const GradcLaunch &launch, int64_t iteration) {
+  ++launches_;
   if (!launch.gpu)
     return Status::defect("is not for a GPU; please report this");
   if (launch.tasks > std::numeric_limits<int32_t>::max())
@@ -181,6 +184,7 @@ GemmAddresses CudaDevice::addressesOf(const GradcGemm &gemm, int64_t iteration) 
 }
 
 Status CudaDevice::product(const GradcGemm &gemm, int64_t iteration) {
+  ++launches_;
   if (!products_) {
     GRADC_ASSIGN_OR_RETURN(products_, CublasLtProducts::create());
     if (tunes_)
@@ -216,7 +220,7 @@ TuningDevice CudaDevice::tuningDevice() {
   TuningDevice device;
   device.seconds = [this](const std::function<Status()> &work) -> Expected<double> {
     LaunchTimes times;
-    GRADC_RETURN_IF_ERROR(time(work, times));
+    GRADC_RETURN_IF_ERROR(timeBetween(tuned_, work, times));
     return std::chrono::duration<double>(times.end - times.begin).count();
   };
   device.preserving = [this](std::byte *begin, int64_t bytes, const std::function<Status()> &work) {
@@ -234,44 +238,28 @@ Status CudaDevice::waitIfCareful() {
 }
 
 Status CudaDevice::time(const std::function<Status()> &work, LaunchTimes &times) {
-  GRADC_RETURN_IF_ERROR(driver().eventRecord(begin_.get(), compute_.get()));
+  if (!timeline_)
+    return timeBetween(timed_, work, times);
   GRADC_RETURN_IF_ERROR(work());
-  GRADC_RETURN_IF_ERROR(driver().eventRecord(end_.get(), compute_.get()));
-  GRADC_RETURN_IF_ERROR(driver().eventSynchronize(end_.get()));
+  return timeline_->mark();
+}
+
+Status CudaDevice::timeBetween(const Interval &events, const std::function<Status()> &work,
+                               LaunchTimes &times) {
+  GRADC_RETURN_IF_ERROR(driver().eventRecord(events.begin.get(), compute_.get()));
+  GRADC_RETURN_IF_ERROR(work());
+  GRADC_RETURN_IF_ERROR(driver().eventRecord(events.end.get(), compute_.get()));
+  GRADC_RETURN_IF_ERROR(driver().eventSynchronize(events.end.get()));
   times.end = std::chrono::steady_clock::now();
   float milliseconds = 0;
-  GRADC_RETURN_IF_ERROR(driver().eventElapsedTime(&milliseconds, begin_.get(), end_.get()));
+  GRADC_RETURN_IF_ERROR(
+      driver().eventElapsedTime(&milliseconds, events.begin.get(), events.end.get()));
   times.begin = times.end - std::chrono::duration_cast<std::chrono::steady_clock::duration>(
                                 std::chrono::duration<float, std::milli>(milliseconds));
   return Status();
 }
 
 Status CudaDevice::synchronize() { return afterwards(driver().streamSynchronize(compute_.get())); }
-
-Status CudaDevice::fillArena() {
-  return driver().memsetD32Async(memory_->space(GRADC_ARENA), pattern,
-                                 std::size_t(memory_->size(GRADC_ARENA)) / sizeof(pattern),
-                                 compute_.get());
-}
-
-Expected<int64_t> CudaDevice::arenaHighWater() {
-  constexpr int64_t wordBytes = 2 * sizeof(pattern), mostWords = 1 << 19;
-  int64_t words = memory_->size(GRADC_ARENA) / wordBytes;
-  constexpr uint64_t whole = uint64_t(pattern) << 32 | pattern;
-  std::vector<uint64_t> piece;
-  while (words > 0) {
-    piece.resize(std::size_t(std::min(words, mostWords)));
-    int64_t first = words - int64_t(piece.size());
-    GRADC_RETURN_IF_ERROR(
-        read(GRADC_ARENA, first * wordBytes, piece.data(), int64_t(piece.size()) * wordBytes));
-    while (!piece.empty() && piece.back() == whole)
-      piece.pop_back();
-    words = first + int64_t(piece.size());
-    if (!piece.empty())
-      break;
-  }
-  return words * wordBytes;
-}
 
 } // namespace gradc::rt::cuda
 

@@ -16,6 +16,7 @@
 #include "runtime/cuda/Kernels.h"
 #include "runtime/cuda/Memory.h"
 #include "runtime/cuda/Streams.h"
+#include "runtime/cuda/Timeline.h"
 #include "runtime/cuda/Transfers.h"
 
 namespace gradc::rt::cuda {
@@ -44,6 +45,16 @@ public:
   Expected<int64_t> arenaHighWater() override;
 
 private:
+  /// What is known of a program that ran.
+  struct Program {
+    int64_t runs = 0;
+    int64_t launches = 0; ///< in the first run
+    std::unique_ptr<Timeline> timeline;
+  };
+  struct Interval {
+    Owned<Event> begin, end;
+  };
+
   explicit CudaDevice(std::unique_ptr<GpuContext> context) : context_(std::move(context)) {}
   const Driver &driver() const { return context_->driver(); }
   Status open(const GradcImages &images);
@@ -55,6 +66,9 @@ private:
   Status product(const GradcGemm &gemm, int64_t iteration);
   TuningDevice tuningDevice();
   Status waitIfCareful();
+  Status replay(const GradcProgram &program, Program &known, const LaunchObserver &observe);
+  Status timeBetween(const Interval &events, const std::function<Status()> &work,
+                     LaunchTimes &times);
   /// Of a command of that stream of the program: its own where a run is captured, else compute_.
   Stream streamOf(int64_t number) const;
   Status afterwards(const Status &status) const;
@@ -64,13 +78,15 @@ private:
   std::unique_ptr<CublasLtProducts> products_; ///< made for the first product
   Owned<Stream> compute_;
   std::unique_ptr<Streams> streams_;
-  Owned<Event> begin_, end_; ///< of what is timed
+  Interval timed_, tuned_; ///< of a launch, and of an algorithm that is tried in one
   std::unique_ptr<Memory> memory_;
   std::unique_ptr<Transfers> transfers_;
   std::unique_ptr<Graphs> graphs_; ///< null: every run is launch by launch
-  std::unordered_map<const GradcProgram *, int64_t> runs_;
-  bool careful_ = false;   ///< wait for each launch
-  bool capturing_ = false; ///< launches become a graph
+  std::unordered_map<const GradcProgram *, Program> programs_;
+  int64_t launches_ = 0;         ///< in the current run
+  Timeline *timeline_ = nullptr; ///< of the run that is captured for an observer
+  bool careful_ = false;         ///< wait for each launch
+  bool capturing_ = false;       ///< launches become a graph
   bool tunes_ = false;
   std::string last_;                               ///< the program and run that was queued last
   std::unordered_set<const GradcLaunch *> tables_; ///< in parts, whose tables are written

@@ -66,5 +66,6 @@ enum CaptureMode : int {
 inline constexpr unsigned streamNonBlocking = 1; // does not wait for the legacy stream
 inline constexpr unsigned eventDefault = 0;      // with times
 inline constexpr unsigned eventWithoutTimes = 2;
+inline constexpr unsigned eventRecordExternal = 1; // a node of the graph that is captured
 
 } // namespace gradc::rt::cuda

@@ -100,8 +100,9 @@ class Gpt2(Case):
         return mutant
 
     def test_the_stand_in_shows_that_events_are_needed(self):
-        """Without what waits for the second stream its memory is overwritten too soon; without the last wait the
-        capture does not end. That each event is needed, check-streams shows."""
+        """Without what waits for the second stream its memory is overwritten too soon; without its own waits, but
+        for the first, it reads what is not there yet; without the last wait the capture does not end. That each
+        event is needed, check-streams shows."""
         log = fresh("mutant.jsonl")
         self.program.run(*self.command(3, "--metrics", log))
         right = self.losses(log)
@@ -116,12 +117,14 @@ class Gpt2(Case):
                         program = program[:wait.start()] + program[wait.end():]
                 return head + program + rest
             return changed
-        mutant = self.mutant("late", without(0, lambda number, count: number == count - 1))
-        done = mutant.run(*self.command(3, "--metrics", log), expect=None, GRADC_FAKE_ORDER="late")
-        if done.returncode == 0:
-            self.assertNotEqual(self.losses(log), right)
-        else:  # memory that nothing has written yet is NaN
-            self.assertIn("not finite", done.stderr)
+        for order, mutant in (("late", self.mutant("late", without(0, lambda number, count: number == count - 1))),
+                              ("copies", self.mutant("early", without(1, lambda number, count: number == 0)))):
+            with self.subTest(order):
+                done = mutant.run(*self.command(3, "--metrics", log), expect=None, GRADC_FAKE_ORDER=order)
+                if done.returncode == 0:
+                    self.assertNotEqual(self.losses(log), right)
+                else:  # memory that nothing has written yet is NaN
+                    self.assertIn("not finite", done.stderr)
         said = self.mutant("unjoined", without(0, lambda number, count: number < count - 1)).run(
             *self.command(3), expect=2).stderr
         self.assertRegex(said, "error: step 2: train_step, run 2: cuStreamEndCapture failed: "
@@ -145,13 +148,27 @@ class Gpt2(Case):
                              run(self.program.emulated, *arguments).stdout)
 
     def test_traces_each_launch_by_the_gpus_clock(self):
-        trace = fresh("trace.json")
-        self.program.run(*self.command(2, "--trace", trace, "--trace-steps", 1))
+        """The first step launch by launch, the others as a graph; the same launches, one after the other."""
+        trace, weights = fresh("trace.json"), fresh("traced.safetensors")
+        log = fresh("calls.txt")
+        self.program.run(*self.command(4, "--trace", trace, "--trace-steps", 3, "--save-weights", weights),
+                         GRADC_FAKE_LOG=str(log))
+        plain = fresh("plain.safetensors")
+        self.program.run(*self.command(4, "--save-weights", plain))
+        self.assertEqual(weights.read_bytes(), plain.read_bytes())
         events = json.loads(trace.read_text())
         events = events["traceEvents"] if isinstance(events, dict) else events
         launches = [event for event in events if event.get("cat") in ("kernel", "matmul")]
-        self.assertGreater(len(launches), 20)
         self.assertTrue(all(event["dur"] > 0 for event in launches))
+        perStep, rest = divmod(len(launches), 3)
+        self.assertGreater(perStep, 20)
+        self.assertEqual(rest, 0)
+        names = [event["name"] for event in launches]
+        self.assertEqual(names[:perStep], names[perStep:2 * perStep])
+        self.assertEqual(names[:perStep], names[2 * perStep:])
+        for before, after in zip(launches, launches[1:]):
+            self.assertGreaterEqual(after["ts"], before["ts"] + before["dur"] - 0.1)  # of a float's rounding
+        self.assertEqual(log.read_text().split().count("cuEventRecordWithFlags"), perStep + 1)
 
     def test_names_the_call_the_kernel_and_the_step(self):
         said = self.program.run(*self.command(2), expect=2, GRADC_FAKE_FAIL="cuLaunchKernel:3:700").stderr
@@ -227,16 +244,21 @@ class Linear(Case):
     def test_replays_a_graph(self):
         def calls(**variables):
             log = fresh("calls.txt")
-            self.bench(GRADC_FAKE_LOG=str(log), **variables)
+            self.bench(GRADC_FAKE_LOG=str(log), NVTX_INJECTION64_PATH=str(DRIVER), **variables)
             return log.read_text().split()
         graphs, eager = calls(), calls(GRADC_CUDA_GRAPH="off")
-        # Two steps to warm up, of which the first is launched one by one, two timed, two observed.
-        self.assertEqual(graphs.count("cuGraphLaunch"), 3)
-        self.assertEqual(graphs.count("cuGraphInstantiateWithFlags"), 1)
+        # Two steps to warm up, of which the first is launched one by one, two timed, two observed: by a graph
+        # of their own, with an event before the first launch and after each.
+        self.assertEqual(graphs.count("cuGraphLaunch"), 5)
+        self.assertEqual(graphs.count("cuGraphInstantiateWithFlags"), 2)
         self.assertEqual(eager.count("cuGraphLaunch"), 0)
         self.assertEqual(graphs.count("cuMemAlloc_v2"), 1)
-        launches = graphs.count("cuLaunchKernel") // 4  # run, captured, observed twice
+        launches, rest = divmod(graphs.count("cuLaunchKernel"), 3)  # run, captured, captured for an observer
+        self.assertEqual(rest, 0)
         self.assertEqual(eager.count("cuLaunchKernel"), 6 * launches)
+        products = [line for line in graphs if line.startswith("push:gemm_")]
+        self.assertEqual(graphs.count("cuEventRecordWithFlags"), launches + len(products) // 3 + 1)
+        self.assertEqual(eager.count("cuEventRecordWithFlags"), 0)
 
     def test_every_call_that_fails_is_named(self):
         text = (SOURCE / "runtime" / "cuda" / "DriverApi.def").read_text()

@@ -2,8 +2,8 @@
 // table of registers, shared memory and blocks a processor; no spills.
 #include "codegen/gpu/Attention.h"
 #include "codegen/gpu/BlockPrinter.h"
-#include "codegen/gpu/Cubin.h"
 #include "codegen/gpu/Processor.h"
+#include "codegen/gpu/RegisterLimits.h"
 #include "tests/numerics/AttentionData.h"
 #include "tests/numerics/GpuModule.h"
 
@@ -87,7 +87,7 @@ TEST(GpuAttentionPtx, AssemblesWithoutSpills) {
                                               backwardOrder(named.spec).keyHeads)),
           keySchedule(named.spec).threads()};
     }
-    auto cubin = assemblePtx(module.toPtx(target), target, ptxas);
+    auto cubin = assembleWithoutSpills(module.toPtx(target), target, ptxas);
     ASSERT_TRUE(static_cast<bool>(cubin)) << llvm::toString(cubin.takeError());
     EXPECT_EQ(cubin->kernels.size(), launches.size());
     for (const KernelResources &kernel : cubin->kernels) {
@@ -95,12 +95,59 @@ TEST(GpuAttentionPtx, AssemblesWithoutSpills) {
       std::cout << target.name() << "  " << std::left << std::setw(34) << kernel.name << std::right
                 << std::setw(4) << threads << " threads" << std::setw(4) << kernel.registers
                 << " registers" << std::setw(7) << bytes << " bytes shared" << std::setw(3)
-                << blocksOfProcessor(kernel, bytes, threads, target) << " blocks\n";
+                << blocksOfProcessor(kernel, bytes, threads, target) << " blocks " << kernel.limit
+                << "\n";
       EXPECT_EQ(kernel.spillStoreBytes + kernel.spillLoadBytes + kernel.stackBytes, 0)
           << kernel.name;
       EXPECT_LE(bytes, mostSharedBytes) << kernel.name;
     }
   }
+}
+
+/// Attention that a limit of 128 registers makes spill, and a copy of it with its own limits.
+TEST(GpuAttentionPtx, KernelsThatSpillAreAssembledWithOtherLimits) {
+  std::string ptxas = findPtxas();
+  if (ptxas.empty())
+    GTEST_SKIP() << "no ptxas on this machine: the PTX is not assembled";
+  GpuTarget target{90};
+  GpuModule module;
+  AttentionSpec spec = modelSpec(Dtype::bf16, 64, 12);
+  for (const char *name : {"kept", "spilled"})
+    emitAttentionForward(module.get(), name, spec, target, forwardOrder(spec).keyHeads);
+  std::string ptx = module.toPtx(target);
+  llvm::StringRef own = ".maxnreg 168";
+  size_t at = ptx.find(own, ptx.find(".entry spilled("));
+  ASSERT_NE(at, std::string::npos);
+  ptx.replace(at, own.size(), ".maxnreg 128");
+
+  auto plain = assemblePtx(ptx, target, ptxas);
+  ASSERT_TRUE(static_cast<bool>(plain)) << llvm::toString(plain.takeError());
+  auto cubin = assembleWithoutSpills(ptx, target, ptxas);
+  ASSERT_TRUE(static_cast<bool>(cubin)) << llvm::toString(cubin.takeError());
+  ASSERT_EQ(cubin->kernels.size(), 2u);
+  auto named = [](const Cubin &of, const char *name) {
+    return *std::ranges::find(of.kernels, name, &KernelResources::name);
+  };
+  EXPECT_GT(named(*plain, "spilled").spillStoreBytes, 0);
+  EXPECT_EQ(named(*cubin, "spilled").spillStoreBytes, 0);
+  EXPECT_NE(named(*cubin, "spilled").limit, "");
+  EXPECT_EQ(named(*cubin, "kept").spillStoreBytes, 0);
+  EXPECT_EQ(named(*cubin, "kept").limit, "");
+  EXPECT_EQ(named(*cubin, "kept").registers, named(*plain, "kept").registers);
+}
+
+TEST(GpuAttentionPtx, LimitsLeaveAsManyBlocksThenOneFewer) {
+  // 65 536 registers: three blocks of 128 threads may have 170 each, two 255 (the most of a
+  // thread).
+  EXPECT_EQ(
+      limitsToTry(128, 161),
+      (std::vector<std::string>{".minnctapersm 3", ".maxnreg 168", ".maxnreg 160", ".maxnreg 152",
+                                ".maxnreg 144", ".maxnreg 136", ".minnctapersm 2", ".maxnreg 255",
+                                ".maxnreg 248", ".maxnreg 240", ".maxnreg 232", ".maxnreg 224"}));
+  // One block is the fewest.
+  EXPECT_EQ(limitsToTry(256, 255).front(), ".minnctapersm 1");
+  EXPECT_EQ(limitsToTry(256, 255)[1], ".maxnreg 255");
+  EXPECT_TRUE(limitsToTry(0, 40).empty());
 }
 
 } // namespace

@@ -2,9 +2,9 @@
 // launch, less products and attention. Each row program runs emulated and is
 // compared with the CPU's kernel, from which it differs in the order of sums
 // alone; all kernels together are assembled where there is ptxas.
-#include "codegen/gpu/Cubin.h"
 #include "codegen/gpu/KernelFamilies.h"
 #include "codegen/gpu/Ptx.h"
+#include "codegen/gpu/RegisterLimits.h"
 #include "ir/Cluster.h"
 #include "tests/numerics/Elements.h"
 #include "tests/numerics/GpuRowKernel.h"
@@ -105,7 +105,7 @@ TEST_P(GpuModel, KernelsAssembleWithoutSpills) {
   std::string ptxas = codegen::gpu::findPtxas();
   if (ptxas.empty())
     GTEST_SKIP() << "no ptxas on this machine: the PTX is not assembled";
-  auto cubin = codegen::gpu::assemblePtx(*ptx, target, ptxas);
+  auto cubin = codegen::gpu::assembleWithoutSpills(*ptx, target, ptxas);
   ASSERT_TRUE(static_cast<bool>(cubin)) << llvm::toString(cubin.takeError());
   for (const codegen::gpu::KernelResources &kernel : cubin->kernels)
     EXPECT_EQ(kernel.spillStoreBytes + kernel.spillLoadBytes, 0) << kernel.name;

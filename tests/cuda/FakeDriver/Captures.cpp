@@ -55,6 +55,11 @@ Result Machine::join(StreamObject *stream, const EventObject &event) {
 Result Machine::capture(StreamObject *stream, Operation operation) {
   GraphObject &graph = *stream->capture;
   std::vector<uint64_t> &before = graph.before[stream->branch];
+  if (operation.isExternal) {
+    ++before[stream->branch];
+    graph.steps.push_back({stream->branch, std::move(operation)});
+    return success;
+  }
   EventObject *event = std::exchange(operation.event, nullptr);
   switch (operation.kind) {
   case Operation::Kind::work:
@@ -82,14 +87,19 @@ Result Machine::capture(StreamObject *stream, Operation operation) {
 Result Machine::launch(const GraphExecObject &graph, StreamObject *stream) {
   if (stream->capture)
     return complain(errorStreamCaptureUnsupported, "a graph is launched into a capture");
-  std::map<uint64_t, std::shared_ptr<EventObject>> events; // by the number of their record
+  std::map<uint64_t, std::shared_ptr<EventObject>> own; // by the number of their record
   for (const GraphObject::Step &step : graph.steps) {
     while (branches_.size() < step.branch)
       branches_.push_back(std::make_unique<StreamObject>());
     StreamObject *branch = step.branch == 0 ? stream : branches_[step.branch - 1].get();
     Operation operation = step.operation;
-    if (operation.kind != Operation::Kind::work) {
-      std::shared_ptr<EventObject> &event = events[operation.number];
+    if (operation.isExternal) {
+      if (!events.contains(operation.event))
+        return complain(errorInvalidValue, "a graph records an event that does not exist");
+      operation.number = ++operation.event->recorded;
+      operation.event->stream = branch;
+    } else if (operation.kind != Operation::Kind::work) {
+      std::shared_ptr<EventObject> &event = own[operation.number];
       if (!event)
         event = std::make_shared<EventObject>();
       operation.own = event;

@@ -181,6 +181,11 @@ Result Machine::record(EventObject *event, StreamObject *stream) {
   return queue(stream, {Operation::Kind::record, nullptr, event, ++event->recorded});
 }
 
+Result Machine::recordExternal(EventObject *event, StreamObject *stream) {
+  event->capture = 0;
+  return queue(stream, {Operation::Kind::record, nullptr, event, 0, nullptr, true});
+}
+
 Result Machine::wait(StreamObject *stream, EventObject *event) {
   if (event->capture != 0)
     if (Result result = join(stream, *event); result != success)
@@ -220,7 +225,12 @@ Result Machine::runEagerly(StreamObject *stream, bool &hasRun) {
   return result;
 }
 
+/// What waits stays in its queue until it need not, so that what is behind does not run ahead.
 Result Machine::execute(StreamObject *stream) {
+  if (!canExecute(stream)) {
+    Operation waiting = stream->queue.front(); // a copy: meanwhile it may leave the queue
+    return reach(waiting.event, waiting.number);
+  }
   Operation next = std::move(stream->queue.front());
   stream->queue.pop_front();
   switch (next.kind) {
@@ -237,7 +247,7 @@ Result Machine::execute(StreamObject *stream) {
     runEager();
     return success;
   case Operation::Kind::wait:
-    return reach(next.event, next.number);
+    return stuck;
   }
   return errorUnknown;
 }
@@ -253,11 +263,7 @@ Result Machine::reach(EventObject *event, uint64_t number) {
   while (event->done < number) {
     if (!event->stream || event->stream->queue.empty())
       return complain(errorUnknown, "an event that nothing will record");
-    // What waits for the event was taken from its queue: what is behind it must not run ahead.
-    bool wasEager = std::exchange(isEager_, true);
-    Result result = execute(event->stream);
-    isEager_ = wasEager;
-    if (result != success)
+    if (Result result = execute(event->stream); result != success)
       return result;
   }
   return stuck;

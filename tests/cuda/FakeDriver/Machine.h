@@ -40,6 +40,7 @@ struct Operation {
   EventObject *event = nullptr;
   uint64_t number = 0;                   ///< of the record
   std::shared_ptr<EventObject> own = {}; ///< the event, where it is of one launch of a graph
+  bool isExternal = false;               ///< a record in a graph that the event itself sees
 };
 
 struct EventObject {
@@ -57,7 +58,7 @@ struct EventObject {
 struct GraphObject {
   struct Step {
     std::size_t branch;
-    Operation operation; ///< its event has no object, its number is that of the record
+    Operation operation; ///< unless external, its event has no object, its number is the record's
   };
   std::vector<Step> steps;
   uint64_t id = 0;
@@ -107,6 +108,8 @@ public:
   // --- streams and events
   Result queue(StreamObject *stream, Operation operation);
   Result record(EventObject *event, StreamObject *stream);
+  /// As a node of the graph that the stream is captured in, which the event sees at each launch.
+  Result recordExternal(EventObject *event, StreamObject *stream);
   Result wait(StreamObject *stream, EventObject *event);
   /// Executes what the stream holds.
   Result drain(StreamObject *stream);

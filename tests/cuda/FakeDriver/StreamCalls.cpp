@@ -40,6 +40,15 @@ Result cuEventRecord(Event event, Stream stream) {
   NEED(machine().events.count(event), errorInvalidHandle);
   return machine().record(event, stream);
 }
+Result cuEventRecordWithFlags(Event event, Stream stream, unsigned flags) {
+  ENTER_READY(cuEventRecordWithFlags);
+  NEED(machine().events.contains(event), errorInvalidHandle);
+  if (flags == 0)
+    return machine().record(event, stream);
+  // Outside of a capture there is no node to make.
+  NEED(flags == eventRecordExternal && stream->capture, errorInvalidValue);
+  return machine().recordExternal(event, stream);
+}
 Result cuEventSynchronize(Event event) {
   ENTER_READY(cuEventSynchronize);
   NEED(machine().events.count(event) && event->capture == 0, errorInvalidHandle);

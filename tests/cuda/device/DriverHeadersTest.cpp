@@ -53,6 +53,7 @@ static_assert(int(captureThreadLocal) == CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
 static_assert(streamNonBlocking == CU_STREAM_NON_BLOCKING);
 static_assert(eventDefault == CU_EVENT_DEFAULT);
 static_assert(eventWithoutTimes == CU_EVENT_DISABLE_TIMING);
+static_assert(eventRecordExternal == CU_EVENT_RECORD_EXTERNAL);
 static_assert(sizeof(Address) == sizeof(CUdeviceptr));
 
 TEST(DriverHeaders, AgreeWithOurDeclarations) {
