@@ -154,13 +154,15 @@ def Exec_GemmOp : Exec_Op<"gemm"> {
 def Exec_RecordOp : Exec_Op<"record"> {
   let summary = "Notes in an event how far its stream has come, for others to wait for";
   let description = [{ Events are numbered from 0; one may be recorded again once it was waited for. }];
-  let arguments = (ins I64Attr:$event, I64Attr:$stream);
+  let arguments = (ins ConfinedAttr<I64Attr, [IntNonNegative]>:$event,
+                       ConfinedAttr<I64Attr, [IntNonNegative]>:$stream);
   let assemblyFormat = "$event `stream` $stream attr-dict";
 }
 
 def Exec_WaitOp : Exec_Op<"wait"> {
   let summary = "What follows on the stream waits for the event's last record";
-  let arguments = (ins I64Attr:$event, I64Attr:$stream);
+  let arguments = (ins ConfinedAttr<I64Attr, [IntNonNegative]>:$event,
+                       ConfinedAttr<I64Attr, [IntNonNegative]>:$stream);
   let assemblyFormat = "$event `stream` $stream attr-dict";
 }
 

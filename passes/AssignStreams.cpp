@@ -53,7 +53,7 @@ class AssignStreamsPass : public gradc::impl::AssignStreamsPassBase<AssignStream
       Operation *inBlock = op->getBlock()->findAncestorOpInBlock(*user);
       if (!inBlock || last->isBeforeInBlock(inBlock))
         return false;
-      return isCommand(*inBlock) ? streamOf(inBlock) == 0 : isNeededBy(inBlock, last);
+      return isCommand(*inBlock) ? assignedStream(inBlock) == 0 : isNeededBy(inBlock, last);
     });
   }
 };

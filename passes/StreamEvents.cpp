@@ -43,7 +43,7 @@ class StreamEventsPass : public gradc::impl::StreamEventsPassBase<StreamEventsPa
     int64_t first = 0, others = 0;
     program.walk([&](Operation *op) {
       if (isa<exec::LaunchOp, exec::GemmOp>(op))
-        ++(streams::streamOf(op) == 0 ? first : others);
+        ++(streams::streamOfCommand(op) == 0 ? first : others);
     });
     return std::to_string(first) + " commands on stream 0, " + std::to_string(others) +
            " on stream 1, " + std::to_string(events) + " events; " + cost();

@@ -39,7 +39,7 @@ AttentionSchedule querySchedule(const AttentionSpec &spec); ///< backward, block
 int64_t tileColumns(const AttentionSpec &spec);
 /// Bytes that a thread reads or writes of a tensor at once: the most that the head dimension, all
 /// strides and the alignment are multiples of, of 16, 8, 4 and 2.
-int64_t accessBytes(const AttentionSpec &spec);
+int64_t pieceBytes(const AttentionSpec &spec);
 
 /// Whether dk and dv are made by blocks of their own: a thread's registers do not hold both.
 bool splitsKeyGradients(const AttentionSpec &spec);

@@ -30,7 +30,7 @@ HeadMatrix AttentionBlock::matrix(Val buffer, const AttentionSpec::Strides &stri
                                   Val head) {
   Val elements = e.widen(batch) * strides.batch + e.widen(head) * strides.head;
   return {e.at(buffer, elements * layout.elementBytes()), strides.token * layout.elementBytes(),
-          spec.seq, spec.headDim * layout.elementBytes(), accessBytes(spec)};
+          spec.seq, spec.headDim * layout.elementBytes(), pieceBytes(spec)};
 }
 
 void AttentionBlock::orient(Bands &scores) {

@@ -28,8 +28,9 @@ AttentionOrder orderOf(const AttentionSpec &s, const PerKeyHead &head, int64_t i
   return {1, /*fitsCache=*/false};
 }
 
-int64_t inFlight(int64_t sharedBytes, int64_t threads) {
-  return processorsOfGpu * residentBlocks(sharedBytes, threads);
+int64_t blocksInFlight(int64_t sharedBytes, int64_t threads) {
+  return processorsOfGpu *
+         residentBlocks(sharedBytes, threads, sharedBytesOfProcessor(GpuTarget{80}));
 }
 
 } // namespace
@@ -38,13 +39,13 @@ AttentionOrder forwardOrder(const AttentionSpec &s) {
   AttentionSchedule schedule = forwardSchedule(s);
   int64_t matrix = s.seq * s.headDim * row::byteSize(s.dtype);
   PerKeyHead head{s.group() * ceilDiv(s.seq, schedule.rows()), (2 + s.group()) * matrix};
-  return orderOf(s, head, inFlight(forwardSharedBytes(s), schedule.threads()));
+  return orderOf(s, head, blocksInFlight(forwardSharedBytes(s), schedule.threads()));
 }
 
 AttentionOrder backwardOrder(const AttentionSpec &s) {
   int64_t matrix = s.seq * s.headDim * row::byteSize(s.dtype), statistics = s.seq * 4;
   PerKeyHead head{backwardBlocksOfKeyHead(s), 2 * matrix + s.group() * (3 * matrix + statistics)};
-  return orderOf(s, head, inFlight(backwardSharedBytes(s), keySchedule(s).threads()));
+  return orderOf(s, head, blocksInFlight(backwardSharedBytes(s), keySchedule(s).threads()));
 }
 
 int64_t attentionForwardBlocks(const AttentionSpec &s) {

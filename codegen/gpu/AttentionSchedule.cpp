@@ -11,8 +11,9 @@
 
 namespace gradc::codegen::gpu {
 
-/// A thread's registers hold the sums of a row of 128 columns.
-static int64_t columnParts(const AttentionSpec &s) { return s.headDim > 128 ? 2 : 1; }
+/// Of a row, the sums that a thread's registers hold.
+static constexpr int64_t mostColumns = 128;
+static int64_t columnParts(const AttentionSpec &s) { return s.headDim > mostColumns ? 2 : 1; }
 
 std::string verifyForGpu(const AttentionSpec &s) {
   if (std::string wrong = verify(s); !wrong.empty())
@@ -29,7 +30,7 @@ int64_t tileColumns(const AttentionSpec &s) {
   return ceilDiv(s.headDim, whole) * whole;
 }
 
-int64_t accessBytes(const AttentionSpec &s) {
+int64_t pieceBytes(const AttentionSpec &s) {
   int64_t elements = s.headDim;
   for (const AttentionSpec::Strides *x : {&s.q, &s.k, &s.v, &s.o, &s.dO, &s.dq, &s.dk, &s.dv})
     for (int64_t stride : {x->batch, x->token, x->head})
@@ -38,8 +39,8 @@ int64_t accessBytes(const AttentionSpec &s) {
 }
 
 // Of the few tried, those with which ptxas spills nothing (docs/design/gpu.md has what it says) and
-// which leave a block within mostSharedBytes. Two bands would read a tile from shared memory once
-// for both; with these tiles they spill.
+// which leave a block within mostSharedBytes, static memory and all. Two bands would read a tile
+// from shared memory once for both; with these tiles they spill.
 
 namespace {
 
@@ -57,7 +58,7 @@ int64_t warpsBeside(const AttentionSpec &s, int64_t ownMatrices, int64_t tile, i
 
 AttentionSchedule backwardSchedule(const AttentionSpec &s, int64_t tile) {
   // Both kinds of blocks are of one launch and have as many warps.
-  constexpr int64_t least = 16, room = mostSharedBytes - statisticsBytes;
+  constexpr int64_t least = 16, room = mostSharedBytes - staticSharedBytes - statisticsBytes;
   int64_t warps = warpsBeside(s, /*ownMatrices=*/2, least, room);
   return {.warps = warps, .parts = columnParts(s), .bands = 1, .tile = tile, .chunk = 16};
 }
@@ -65,13 +66,13 @@ AttentionSchedule backwardSchedule(const AttentionSpec &s, int64_t tile) {
 } // namespace
 
 AttentionSchedule forwardSchedule(const AttentionSpec &s) {
-  int64_t tile = s.headDim <= 128 ? 32 : 16;
+  int64_t tile = s.headDim <= (s.narrow() ? mostColumns : 64) ? 32 : 16;
   if (s.narrow()) {
     // What a mask needs takes registers, too, and so do the addresses of many small copies.
-    bool needsMore = s.forgets() || s.dropout > 0 || accessBytes(s) < widestAccess;
+    bool needsMore = s.forgets() || s.dropout > 0 || pieceBytes(s) < widestAccess;
     tile = std::max<int64_t>((s.headDim <= 64 ? 64 : tile) / (needsMore ? 2 : 1), 16);
   }
-  int64_t warps = warpsBeside(s, /*ownMatrices=*/1, tile, mostSharedBytes);
+  int64_t warps = warpsBeside(s, /*ownMatrices=*/1, tile, mostSharedBytes - staticSharedBytes);
   return {.warps = warps, .parts = columnParts(s), .bands = 1, .tile = tile, .chunk = tile};
 }
 
@@ -83,7 +84,7 @@ AttentionSchedule querySchedule(const AttentionSpec &s) {
   return backwardSchedule(s, s.narrow() && s.headDim <= 128 ? 32 : 16);
 }
 
-bool splitsKeyGradients(const AttentionSpec &s) { return s.headDim > 128; }
+bool splitsKeyGradients(const AttentionSpec &s) { return columnParts(s) > 1; }
 
 RegisterRequest forwardRegisters(const AttentionSpec &s, const GpuTarget &target) {
   if (!s.narrow())

@@ -6,6 +6,7 @@
 
 #include "llvm/Support/Error.h"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,7 +19,8 @@ struct KernelResources {
   int64_t spillStoreBytes = 0, spillLoadBytes = 0; ///< a thread
   int64_t stackBytes = 0;                          ///< a thread
   int64_t sharedBytes = 0;                         ///< a block, static
-  std::string limit; ///< of registers, as PTX has it, where its own made it spill; else empty
+  /// Of registers, as PTX has it, in place of its own that made it spill; an empty one: none.
+  std::optional<std::string> limit;
 };
 
 struct Cubin {

@@ -56,9 +56,11 @@ SmallVector<std::string> spillLines(const Cubin &cubin) {
   SmallVector<std::string> lines;
   for (const KernelResources &kernel : cubin.kernels) {
     int64_t spilled = kernel.spillStoreBytes + kernel.spillLoadBytes;
-    if (kernel.limit.empty() && spilled == 0)
+    if (!kernel.limit && spilled == 0)
       continue;
-    std::string with = kernel.limit.empty() ? "" : " with " + kernel.limit;
+    std::string with = !kernel.limit           ? ""
+                       : kernel.limit->empty() ? " without a limit"
+                                               : " with " + *kernel.limit;
     lines.push_back(llvm::formatv("{0}: {1} registers{2}, {3} bytes spilled a thread", kernel.name,
                                   kernel.registers, with, spilled));
   }

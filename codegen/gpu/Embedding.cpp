@@ -18,17 +18,18 @@ constexpr int64_t blockWarps = 8;
 constexpr int64_t unroll = 4;
 
 /// Elements of a vector: the most that 16 bytes of the wider type hold, rows divide into and the
-/// alignment allows.
-int64_t lanesOf(int64_t channels, int64_t widestBytes, int64_t alignment) {
-  int64_t lanes = std::clamp<int64_t>(widestAccess / widestBytes, 4, 8);
-  while (channels % lanes != 0 || std::min(widestAccess, lanes * widestBytes) > alignment)
+/// matrices begin at.
+int64_t lanesOf(int64_t channels, int64_t widestBytes, int64_t alignedLanes) {
+  int64_t lanes = std::min(std::clamp<int64_t>(widestAccess / widestBytes, 4, 8), alignedLanes);
+  while (channels % lanes != 0)
     lanes /= 2;
   return lanes;
 }
 int64_t lanesOf(const EmbeddingSpec &s) {
-  return lanesOf(s.channels, std::max(row::byteSize(s.table), row::byteSize(s.out)), s.alignment);
+  return lanesOf(s.channels, std::max(row::byteSize(s.table), row::byteSize(s.out)),
+                 s.alignedLanes);
 }
-int64_t lanesOf(const EmbeddingGradientSpec &s) { return lanesOf(s.channels, 4, s.alignment); }
+int64_t lanesOf(const EmbeddingGradientSpec &s) { return lanesOf(s.channels, 4, s.alignedLanes); }
 
 /// Columns that a warp owns at once.
 int64_t sliceColumns(int64_t lanes) { return unroll * warpThreads * lanes; }

@@ -32,7 +32,7 @@ struct GpuTarget {
   std::string name() const { return "sm_" + std::to_string(capability); }
 
   /// Shared memory that a block may ask for, as the CUDA programming guide has it.
-  int64_t blockSharedBytes() const {
+  constexpr int64_t blockSharedBytes() const {
     int64_t kilobytes = capability == 80 ? 163 : capability < 90 ? 99 : 227;
     return kilobytes << 10;
   }

@@ -39,6 +39,18 @@ int64_t alignmentOf(Operation *op, const KernelLayout &layout, ArrayRef<Value> v
   return least;
 }
 
+/// The elements that they all begin at multiples of, of 8, 4, 2 and 1, or at 16 bytes. Each by its
+/// own type: an element is always aligned to itself.
+int64_t alignedLanes(Operation *op, const KernelLayout &layout, ArrayRef<Value> values) {
+  int64_t lanes = 8;
+  for (Value value : values) {
+    int64_t bytes = row::byteSize(dtypeOf(value)), alignment = alignmentOf(op, layout, value);
+    while (std::min(widestAccess, lanes * bytes) > alignment)
+      lanes /= 2;
+  }
+  return lanes;
+}
+
 /// A cluster's program and how it is laid over threads.
 struct ScheduledCluster {
   ScheduledCluster(nn::FusedOp op, const KernelLayout &layout, const GpuTarget &target)
@@ -151,8 +163,8 @@ template <typename Op> std::string attentionLimits(Operation *op) {
 
 RopeSpec ropeSpec(nn::RopeOp op, const KernelLayout &layout) {
   RopeSpec spec = specOf(op, layout.rowStrides);
-  spec.alignment =
-      alignmentOf(op, layout, {op.getInput(), op.getCos(), op.getSin(), op.getResult()});
+  spec.alignedLanes =
+      alignedLanes(op, layout, {op.getInput(), op.getCos(), op.getSin(), op.getResult()});
   return spec;
 }
 KernelGeometry ropeGeometry(nn::RopeOp op, const KernelLayout &layout, const GpuTarget &) {
@@ -178,7 +190,7 @@ void emitDocumentsOp(nn::DocumentsOp op, Emission &to) {
 /// Tokens are read one by one.
 EmbeddingSpec embeddingSpec(nn::EmbeddingOp op, const KernelLayout &layout) {
   EmbeddingSpec spec = specOf(op);
-  spec.alignment = alignmentOf(op, layout, {op.getTable(), op.getResult()});
+  spec.alignedLanes = alignedLanes(op, layout, {op.getTable(), op.getResult()});
   return spec;
 }
 KernelGeometry embeddingGeometry(nn::EmbeddingOp op, const KernelLayout &layout,
@@ -194,7 +206,7 @@ void emitEmbeddingOp(nn::EmbeddingOp op, Emission &to) {
 }
 EmbeddingGradientSpec embeddingGradientSpec(nn::EmbeddingGradOp op, const KernelLayout &layout) {
   EmbeddingGradientSpec spec = specOf(op);
-  spec.alignment = alignmentOf(op, layout, {op.getGradient(), op.getResult()});
+  spec.alignedLanes = alignedLanes(op, layout, {op.getGradient(), op.getResult()});
   return spec;
 }
 KernelGeometry embeddingGradGeometry(nn::EmbeddingGradOp op, const KernelLayout &layout,

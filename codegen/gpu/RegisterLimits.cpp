@@ -74,18 +74,21 @@ std::string withLimit(llvm::StringRef kernel, llvm::StringRef limit) {
   for (llvm::StringRef directive : text.directives)
     if (!directive.starts_with(".minnctapersm") && !directive.starts_with(".maxnreg"))
       result += directive.str() + '\n';
-  return result + limit.str() + '\n' + text.body.str();
+  if (!limit.empty())
+    result += limit.str() + '\n';
+  return result + text.body.str();
 }
 
 int64_t spilledBytes(const KernelResources &kernel) {
   return std::max(kernel.spillStoreBytes + kernel.spillLoadBytes, kernel.stackBytes);
 }
 
-/// The limit with which `kernel` spills the least; empty where none is better than its own.
-llvm::Expected<std::string> bestLimit(llvm::StringRef shared, llvm::StringRef kernel,
-                                      const KernelResources &spilled, const GpuTarget &target,
-                                      const std::string &ptxas) {
-  std::string best;
+/// The limit with which `kernel` spills the least; nothing where none is better than its own.
+llvm::Expected<std::optional<std::string>> bestLimit(llvm::StringRef shared, llvm::StringRef kernel,
+                                                     const KernelResources &spilled,
+                                                     const GpuTarget &target,
+                                                     const std::string &ptxas) {
+  std::optional<std::string> best;
   int64_t fewest = spilledBytes(spilled);
   for (const std::string &limit : limitsToTry(threadsOf(parse(kernel)), spilled.registers)) {
     auto tried = assemblePtx(shared.str() + withLimit(kernel, limit), target, ptxas);
@@ -120,6 +123,8 @@ std::vector<std::string> limitsToTry(int64_t threads, int64_t registers) {
       limits.push_back(".maxnreg " + std::to_string(limit));
       limit = (limit - 1) / registerUnit * registerUnit;
     }
+    if (kept == blocks)
+      limits.emplace_back();
   }
   return limits;
 }
@@ -137,10 +142,10 @@ llvm::Expected<Cubin> assembleWithoutSpills(const std::string &ptx, const GpuTar
     return first;
   SplitPtx parts = split(ptx);
   std::string limited = parts.shared.str();
-  llvm::StringMap<std::string> limits;
+  llvm::StringMap<std::optional<std::string>> limits;
   for (llvm::StringRef kernel : parts.kernels) {
     const KernelResources *said = spilled.lookup(nameOf(kernel));
-    std::string limit;
+    std::optional<std::string> limit;
     if (said) {
       auto best = bestLimit(parts.shared, kernel, *said, target, ptxas);
       if (!best)
@@ -148,7 +153,7 @@ llvm::Expected<Cubin> assembleWithoutSpills(const std::string &ptx, const GpuTar
       limit = *best;
     }
     limits[nameOf(kernel)] = limit;
-    limited += limit.empty() ? kernel.str() : withLimit(kernel, limit);
+    limited += limit ? withLimit(kernel, *limit) : kernel.str();
   }
   llvm::Expected<Cubin> last = assemblePtx(limited, target, ptxas);
   if (last)

@@ -15,8 +15,8 @@ llvm::Expected<Cubin> assembleWithoutSpills(const std::string &ptx, const GpuTar
                                             const std::string &ptxas);
 
 /// The limits worth trying, as PTX's directives, for a kernel of `threads` threads a block that
-/// spilled at `registers` a thread: those first that leave a multiprocessor as many blocks, then,
-/// where it holds more than one, those that leave it one fewer.
+/// spilled at `registers` a thread: those first that leave a multiprocessor as many blocks, then
+/// none (an empty string), then, where it holds more than one, those that leave it one fewer.
 std::vector<std::string> limitsToTry(int64_t threads, int64_t registers);
 
 } // namespace gradc::codegen::gpu

@@ -13,12 +13,10 @@ namespace {
 
 constexpr int64_t blockWarps = 8;
 
-/// Elements of a vector: 16 bytes, or what half a head and the strides divide into and the tables,
-/// which are of f32, are aligned to.
+/// Elements of a vector: 16 bytes, or what half a head and the strides divide into and all begin
+/// at.
 int64_t lanesOf(const RopeSpec &s) {
-  int64_t lanes = s.dtype == Dtype::f32 ? 4 : 8;
-  while (std::min(widestAccess, lanes * row::byteSize(Dtype::f32)) > s.alignment)
-    lanes /= 2;
+  int64_t lanes = std::min<int64_t>(s.dtype == Dtype::f32 ? 4 : 8, s.alignedLanes);
   auto divides = [&](int64_t count) { return count % lanes == 0; };
   while (!llvm::all_of(ArrayRef<int64_t>{s.headDim / 2, s.x.batch, s.x.token, s.x.head, s.out.batch,
                                          s.out.token, s.out.head},

@@ -3,8 +3,8 @@
 //
 // Sums go over a thread's vectors, over a warp's threads by exchanges, over a team's warps through
 // shared memory, and where sums of columns go over a block's teams, again through shared memory:
-// each in an order that the schedule fixes, so that the bits of a result depend on the program and
-// the extent alone. No atomics.
+// each in an order that the schedule fixes, so that the bits of a result depend on the program, on
+// what its buffers are aligned to (which decides the vectors) and on the extent alone. No atomics.
 #pragma once
 
 #include "codegen/gpu/GpuTarget.h"

@@ -1,6 +1,7 @@
 // Choices for row programs.
 #include "codegen/gpu/RowSchedule.h"
 
+#include "codegen/gpu/Processor.h"
 #include "codegen/kernels/CeilDiv.h"
 #include "ir/row/Loops.h"
 
@@ -18,8 +19,6 @@ constexpr int64_t blockWarps = 8; ///< but for longer teams; more would leave 12
 /// f32 registers of a thread for what lives from loop to loop, and the most columns they are for.
 /// Blocks that sum over rows are few, so that each may take more.
 constexpr int64_t heldRegisters = 64, summingRegisters = 96, mostHeldColumns = 32;
-/// Shared memory of a block that rows leave for reductions.
-constexpr int64_t reductionBytes = 1 << 10;
 /// Threads of a multiprocessor where registers are 96 each, and where they are 128: random numbers
 /// take some of their own.
 constexpr int64_t residentThreads = 640, drawingThreads = 512;
@@ -154,7 +153,7 @@ void streamRows(RowSchedule &schedule, const Program &program, const Demands &de
       int64_t row = program.columns * byteSize(program.buffers[buffer].dtype);
       bytes += ceilDiv(row, widestAccess) * widestAccess;
     }
-  if (bytes > target.blockSharedBytes() - reductionBytes)
+  if (bytes > target.blockSharedBytes() - staticSharedBytes)
     return;
   schedule.kept = std::move(kept);
   schedule.keptBytes = bytes;

@@ -24,7 +24,7 @@ struct RopeSpec {
   Strides x, out;
   row::Dtype dtype = row::Dtype::f32; ///< of x and out
   bool positions = false;             ///< are a buffer
-  int64_t alignment = 16;             ///< bytes that x, the tables and out begin at multiples of
+  int64_t alignedLanes = 8;           ///< elements that x, the tables and out begin at multiples of
   bool operator==(const RopeSpec &) const = default;
 };
 
@@ -38,7 +38,7 @@ struct EmbeddingSpec {
   int64_t vocab = 0;    ///< V
   int64_t channels = 0; ///< C
   row::Dtype table = row::Dtype::f32, out = row::Dtype::f32;
-  int64_t alignment = 16; ///< bytes that the table and out begin at multiples of
+  int64_t alignedLanes = 8; ///< elements that the table and out begin at multiples of
   bool operator==(const EmbeddingSpec &) const = default;
 };
 
@@ -47,7 +47,7 @@ struct EmbeddingGradientSpec {
   int64_t channels = 0;
   bool accumulate = false; ///< adds to what out holds; else all of out is written
   row::Dtype dy = row::Dtype::f32;
-  int64_t alignment = 16; ///< bytes that dy and out begin at multiples of
+  int64_t alignedLanes = 8; ///< elements that dy and out begin at multiples of
   bool operator==(const EmbeddingGradientSpec &) const = default;
 };
 

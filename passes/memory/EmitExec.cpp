@@ -207,9 +207,10 @@ exec::EpilogueAttr ExecEmitter::epilogue(const ProgramStorage &program, const Co
 exec::MatrixAttr ExecEmitter::row(const ProgramStorage &program, const Storage &storage,
                                   Type type) {
   ArrayRef<int64_t> shape = cast<RankedTensorType>(type).getShape();
-  int64_t columns = shape.back(), rows = shape.size() > 1 ? shape.front() : 1;
+  int64_t rows = shape.size() > 1 ? shape.front() : 1;
+  int64_t rowStride = storage.rowStride ? storage.rowStride : shape.back();
   return exec::MatrixAttr::get(module.getContext(), buffer(program, storage, type),
-                               getElementTypeOrSelf(type), columns, 1, rows * columns);
+                               getElementTypeOrSelf(type), rowStride, 1, rows * rowStride);
 }
 
 /// Bytes from the first element to behind the last.

@@ -129,7 +129,10 @@ private:
         assignStorage(function, stateOfOne, constantsOfOne, library, /*streams=*/1);
     if (failed(program))
       return failure();
-    return planner::plan(arenaBuffers(*program)).peak;
+    planner::Plan plan = planner::plan(arenaBuffers(*program));
+    if (!plan.error.empty())
+      return function.emitError("memory plan of one stream: ") << plan.error;
+    return plan.peak;
   }
 
   /// gradc.plan: what the executable's metadata says of memory and FLOPs.

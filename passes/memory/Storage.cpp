@@ -148,8 +148,6 @@ int32_t StorageAssigner::workspace(int64_t bytes, int64_t at) {
 
 void StorageAssigner::keepBeside(const Command &command) {
   for (const Storage &storage : llvm::concat<const Storage>(command.operands, command.results)) {
-    if (storage.buffer < 0)
-      continue;
     extend(storage.buffer, beside.until);
     MemoryBuffer &buffer = out.buffers[storage.buffer];
     buffer.besideUntil = std::max(buffer.besideUntil, beside.until);

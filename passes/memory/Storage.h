@@ -46,8 +46,7 @@ inline int64_t paddedBytes(mlir::Type type, int64_t rowStride) {
 /// One command. `op` is the nn op it runs; for a copy or a fill, a fused op in `scratch`.
 struct Command {
   mlir::Operation *op = nullptr;
-  llvm::SmallVector<Storage> operands; ///< null buffer for an operand that is an immediate
-  llvm::SmallVector<Storage> results;
+  llvm::SmallVector<Storage> operands, results;
   llvm::SmallVector<int64_t> rowStrides, alignments; ///< of launches: their layout
   KernelGeometry geometry;                           ///< of launches
   std::optional<KernelWork> work;                    ///< of launches that the target counts

@@ -10,7 +10,7 @@ using namespace gradc::nn;
 namespace gradc {
 
 LogicalResult StorageAssigner::place(Operation &op) {
-  int64_t stream = streams > 1 ? streamOf(&op) : 0;
+  int64_t stream = streams > 1 ? assignedStream(&op) : 0;
   llvm::SaveAndRestore restore(beside,
                                Beside{stream, stream != 0 ? lifetimes.index(lastBeside(&op)) : 0});
   if (auto loop = dyn_cast<MicrobatchesOp>(op))
@@ -181,7 +181,7 @@ bool StorageAssigner::isFreeFor(Command &command, FusionOpInterface fusion, unsi
   // Another operand may be a part of this one's memory, which rows yet to come read.
   auto isThere = [&](const Storage &other) { return other.buffer == storage.buffer; };
   bool isPadded = storage.rowStride != 0;
-  if (storage.buffer < 0 || byteSize(operand.getType()) != byteSize(result.getType()) ||
+  if (byteSize(operand.getType()) != byteSize(result.getType()) ||
       (isPadded &&
        (storage.rowStride != paddedStride(result.getType()) || !mayPad(fusion, result))) ||
       storage.offset || storage.loopStride || llvm::any_of(command.results, isThere) ||

@@ -8,7 +8,7 @@ using namespace gradc::nn;
 
 namespace gradc {
 
-int64_t streamOf(Operation *op) {
+int64_t assignedStream(Operation *op) {
   auto stream = op->getAttrOfType<IntegerAttr>(streamAttr);
   return stream ? stream.getInt() : 0;
 }
@@ -25,7 +25,7 @@ Operation *lastBeside(Operation *op) {
   for (Operation *next = op->getNextNode(); next; next = next->getNextNode()) {
     if (isa<MicrobatchesOp>(next) || next->hasTrait<OpTrait::IsTerminator>())
       return next;
-    if (!isCommand(*next) || streamOf(next) != 0)
+    if (!isCommand(*next) || assignedStream(next) != 0)
       continue;
     IntegerAttr group = joinedGroup(next); // one launch is one command
     if (!(group && group == launch) && --left == 0)

@@ -13,7 +13,7 @@ inline constexpr llvm::StringLiteral streamAttr = "nn.stream";
 /// two products of weights in a layer's backward. More would keep more memory for it.
 inline constexpr int64_t streamOverlap = 4;
 
-int64_t streamOf(mlir::Operation *op);
+int64_t assignedStream(mlir::Operation *op);
 
 /// Whether the op is one that runs, and no view or constant. A loop is none, but its body has some.
 bool isCommand(mlir::Operation &op);

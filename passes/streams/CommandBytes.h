@@ -8,7 +8,7 @@ namespace gradc::streams {
 /// A stretch of bytes of one space, of all rounds of the repeat that the command is in.
 struct Access {
   exec::Space space = exec::Space::State;
-  int64_t begin = 0, end = 0; ///< in whole lines of 64 bytes: kernels may store over a row's tail
+  int64_t begin = 0, end = 0; ///< in whole lines of 64 bytes, which the plan aligns to
   bool isWrite = false;       ///< it may read them as well
 };
 

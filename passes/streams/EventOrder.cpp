@@ -13,7 +13,7 @@ void raise(Clock &clock, const Clock &to) {
 
 } // namespace
 
-int64_t streamOf(Operation *command) {
+int64_t streamOfCommand(Operation *command) {
   if (auto launch = dyn_cast<exec::LaunchOp>(command))
     return launch.getStream();
   return cast<exec::GemmOp>(command).getStream();
@@ -22,7 +22,7 @@ int64_t streamOf(Operation *command) {
 EventOrder::EventOrder(ArrayRef<Operation *> commands, Block &block, Operation *end)
     : commands(commands), block(block), end(end) {
   for (Operation *command : commands)
-    streams = std::max(streams, static_cast<size_t>(streamOf(command)) + 1);
+    streams = std::max(streams, static_cast<size_t>(streamOfCommand(command)) + 1);
 }
 
 /// Stream's next command, at `slot`, has to follow `after`: by an event, where it does not yet.
@@ -45,7 +45,7 @@ void EventOrder::findEvents() {
   points[0].push_back({0, begin});
   LastAccess last(streams);
   for (auto [i, command] : llvm::enumerate(commands)) {
-    auto stream = static_cast<size_t>(streamOf(command));
+    auto stream = static_cast<size_t>(streamOfCommand(command));
     auto number = static_cast<int64_t>(points[stream].size());
     SmallVector<Access> accesses = accessesOf(command);
     Clock after = begin;

@@ -11,8 +11,8 @@ public:
   /// `commands` of `block` in their order, up to `end`, or to the block's end where that is null.
   EventOrder(llvm::ArrayRef<mlir::Operation *> commands, mlir::Block &block, mlir::Operation *end);
 
-  /// Inserts exec.record and exec.wait: of all orders in which no command waits for more than it
-  /// needs, that of the fewest events. Returns how many.
+  /// Inserts exec.record and exec.wait: no command waits for more than it needs, and for two
+  /// streams no event could be left out. Returns how many events.
   int64_t insert();
 
 private:
@@ -44,6 +44,6 @@ private:
 };
 
 /// The stream of a launch or product.
-int64_t streamOf(mlir::Operation *command);
+int64_t streamOfCommand(mlir::Operation *command);
 
 } // namespace gradc::streams

@@ -22,13 +22,18 @@ Expected<std::unique_ptr<CublasLtProducts>> CublasLtProducts::create() {
   Status refused;
   for (; !names.empty(); names.erase(names.begin())) {
     auto library = CublasLtLibrary::open(names);
+    if (!library.ok() && refused.ok())
+      return library.status();
     if (!library.ok())
-      return refused.ok() ? library.status() : refused;
+      break;
     std::unique_ptr<CublasLtProducts> products(new CublasLtProducts(std::move(*library)));
     const CublasLtLibrary &opened = *products->library_;
-    refused = opened.check(opened.functions().Create(&products->handle_), "cublasLtCreate");
+    auto code = opened.functions().Create(&products->handle_);
+    refused = opened.check(code, "cublasLtCreate");
     if (refused.ok())
       return products;
+    if (code != cublaslt::statusNotInitialized)
+      return refused;
   }
   return Status::machine(refused.message() +
                          "; cuBLASLt 13 needs a driver of CUDA 13 (580 or later), cuBLASLt 12 one "

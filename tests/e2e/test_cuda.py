@@ -2,38 +2,15 @@
 emulator, streams as late or as early as a GPU might run them, and every call is checked. They have to
 give the bits of the emulated executable, and to say what failed where a call fails."""
 
-import copy
 import json
 import os
 import re
 import unittest
 
-from harness import (BUILD, GOLDENS, GRADC, SOURCE, Case, compile_model, fresh, metrics, model_with, run)
+from cuda_program import DRIVER, TARGET, Program
+from harness import GOLDENS, GRADC, SOURCE, Case, compile_model, fresh, metrics, model_with, run
 
 LINEAR = SOURCE / "examples" / "linear-mlir" / "model.mlir"
-TARGET = ("--target", "cuda:sm_90")
-DRIVER = BUILD / "tests" / "libfake_cuda.so"
-PRODUCTS = BUILD / "tests" / "libfake_cublaslt.so"
-LINKER = os.environ.get("GRADC_LINKER", "clang++-22")
-
-
-class Program:
-    """A model compiled for a GPU, for the emulator, and as the kernels that the stand-in runs."""
-
-    def __init__(self, model, name, *flags):
-        self.emulated = compile_model(model, f"{name}-emulated", *flags, *TARGET, "--emulate")
-        self.executable = compile_model(model, f"{name}-cuda", *flags, *TARGET)
-        kernels = fresh(f"{name}.o")
-        run(GRADC, "compile", model, "-o", kernels, *flags, *TARGET, "--emulate", "--compile-to",
-            "codegen")
-        self.kernels = fresh(f"{name}.so")
-        run(LINKER, "-shared", kernels, DRIVER, "-o", self.kernels)
-
-    def run(self, *arguments, expect=0, **variables):
-        """Runs the executable on the stand-ins; exit code 99 is theirs, for what was not released."""
-        environment = {**os.environ, "GRADC_LIBCUDA": str(DRIVER), "GRADC_CUBLASLT_PATH": str(PRODUCTS),
-                       "GRADC_FAKE_KERNELS": str(self.kernels), **variables}
-        return run(self.executable, *arguments, expect=expect, env=environment)
 
 
 class Gpt2(Case):
@@ -63,72 +40,6 @@ class Gpt2(Case):
                 self.assertEqual(self.losses(ourLog), self.losses(log))
                 self.assertEqual(ours.read_bytes(), weights.read_bytes())
                 self.assertIsNone(metrics(ourLog)[0]["mfu"])
-
-    def test_a_second_stream_changes_no_bit(self):
-        self.assertRegex(run(GRADC, "explain", self.program.executable).stdout,
-                         r"== streams\n\d+ commands on stream 0, \d+ on stream 1, \d+ events; the arena is "
-                         r"\d+\.\d\d MiB larger than with --streams 1\n")
-        one = compile_model(self.model, "gpt2-one-stream", *self.flags, *TARGET, "--emulate", "--streams", 1)
-        self.assertNotIn("stream", run(GRADC, "explain", one).stdout.partition("== commands")[2])
-        weights = [fresh(f"{name}.safetensors") for name in ("one", "two")]
-        for executable, path in zip((one, self.program.emulated), weights):
-            run(executable, *self.command(2, "--save-weights", path))
-        self.assertEqual(weights[0].read_bytes(), weights[1].read_bytes())
-
-    def plan(self):
-        planned = fresh("planned.mlir")
-        run(GRADC, "compile", self.model, "-o", planned, *self.flags, *TARGET, "--compile-to", "memory-plan")
-        return planned
-
-    def test_every_event_is_needed(self):
-        planned = self.plan()
-        lines = planned.read_text().splitlines(keepends=True)
-        waits = [number for number, line in enumerate(lines) if "exec.wait" in line]
-        self.assertGreater(len(waits), 10)
-        for number in waits:
-            planned.write_text("".join(lines[:number] + lines[number + 1:]))
-            said = run(BUILD / "bin" / "gradc-opt", planned, "--check-streams", "-o", os.devnull, expect=1).stderr
-            self.assertIn("streams are not ordered: ", said)
-
-    def mutant(self, name, changed):
-        """The program with its exec commands changed, and of the stand-in's kernels the same."""
-        planned = self.plan()
-        planned.write_text(changed(planned.read_text()))
-        mutant = copy.copy(self.program)
-        mutant.executable = fresh(name)
-        run(GRADC, "compile", planned, "--compile-from", "memory-plan", "-o", mutant.executable)
-        return mutant
-
-    def test_the_stand_in_shows_that_events_are_needed(self):
-        """Without what waits for the second stream its memory is overwritten too soon; without its own waits, but
-        for the first, it reads what is not there yet; without the last wait the capture does not end. That each
-        event is needed, check-streams shows."""
-        log = fresh("mutant.jsonl")
-        self.program.run(*self.command(3, "--metrics", log))
-        right = self.losses(log)
-
-        def without(stream, kept):
-            """Leaves out the waits of a stream that `kept` does not say, by their number and how many there are."""
-            def changed(text):
-                head, program, rest = re.split(r"(?ms)^(  exec\.program @train_step .*?^  }[^\n]*\n)", text)
-                waits = list(re.finditer(rf" *exec\.wait \d+ stream {stream}\b[^\n]*\n", program))
-                for number, wait in reversed(list(enumerate(waits))):
-                    if not kept(number, len(waits)):
-                        program = program[:wait.start()] + program[wait.end():]
-                return head + program + rest
-            return changed
-        for order, mutant in (("late", self.mutant("late", without(0, lambda number, count: number == count - 1))),
-                              ("copies", self.mutant("early", without(1, lambda number, count: number == 0)))):
-            with self.subTest(order):
-                done = mutant.run(*self.command(3, "--metrics", log), expect=None, GRADC_FAKE_ORDER=order)
-                if done.returncode == 0:
-                    self.assertNotEqual(self.losses(log), right)
-                else:  # memory that nothing has written yet is NaN
-                    self.assertIn("not finite", done.stderr)
-        said = self.mutant("unjoined", without(0, lambda number, count: number < count - 1)).run(
-            *self.command(3), expect=2).stderr
-        self.assertRegex(said, "error: step 2: train_step, run 2: cuStreamEndCapture failed: "
-                               "CUDA_ERROR_STREAM_CAPTURE_UNJOINED")
 
     def test_resumes_evaluates_and_generates(self):
         whole, folder = fresh("whole.safetensors"), fresh("checkpoints")

@@ -93,17 +93,18 @@ TEST(GpuAttention, OrderFitsTheCache) {
   struct Case {
     AttentionSpec spec;
     bool fits;
-    int64_t mostHeads; ///< of a group
+    int64_t leastHeads, mostHeads; ///< of a group
   };
-  for (const Case &at :
-       {Case{shape(4, 1024, 12, 12, 64), true, 48}, Case{shape(32, 1024, 12, 12, 64), true, 96},
-        Case{shape(97, 1024, 12, 12, 64), true, 12 * 97 / 3},
-        Case{shape(1, 131072, 32, 8, 128), false, 1}}) {
+  for (const Case &at : {Case{shape(4, 1024, 12, 12, 64), true, 48, 48},
+                         Case{shape(32, 1024, 12, 12, 64), true, 24, 96},
+                         Case{shape(97, 1024, 12, 12, 64), true, 12, 12 * 97 / 3},
+                         Case{shape(1, 131072, 32, 8, 128), false, 1, 1}}) {
     AttentionSpec spec = of(Dtype::bf16, at.spec);
     int64_t heads = spec.batch * spec.kvHeads;
     for (const AttentionOrder &order : {forwardOrder(spec), backwardOrder(spec)}) {
       EXPECT_EQ(order.fitsCache, at.fits);
       EXPECT_EQ(heads % order.keyHeads, 0);
+      EXPECT_GE(order.keyHeads, at.leastHeads);
       EXPECT_LE(order.keyHeads, at.mostHeads);
     }
     KernelWork forward = attentionForwardWork(spec), backward = attentionBackwardWork(spec);

@@ -180,7 +180,7 @@ TEST(GpuFamilies, EmbeddingGradientAddsInOrder) {
       }
 }
 
-/// x begins at a multiple of the spec's alignment and no more.
+/// x begins at a multiple of the spec's lanes and no more.
 void checkRope(const RopeSpec &spec, int64_t batch) {
   int64_t half = spec.headDim / 2, tokens = batch * spec.seq;
   std::vector<float> x = randomFloats(batch * spec.x.batch, 1, spec.dtype);
@@ -188,12 +188,13 @@ void checkRope(const RopeSpec &spec, int64_t batch) {
                      sines = randomFloats(spec.seq * half, 3);
   std::vector<int32_t> positions = randomTokens(tokens, spec.seq + 5); // beyond both ends
   std::vector<std::byte> in = gradc::row::encode(spec.dtype, x);
-  if (spec.alignment < gpu::widestAccess)
-    in.insert(in.begin(), spec.alignment, std::byte());
+  int64_t skipped = spec.alignedLanes * gradc::row::byteSize(spec.dtype);
+  if (spec.alignedLanes < 8)
+    in.insert(in.begin(), skipped, std::byte());
   std::vector<std::byte> out(batch * spec.out.batch * gradc::row::byteSize(spec.dtype));
   std::vector<EmulatedBuffer> buffers{reads(in), reads(cosines), reads(sines)};
-  if (spec.alignment < gpu::widestAccess)
-    buffers[0] = behind(in, spec.alignment);
+  if (spec.alignedLanes < 8)
+    buffers[0] = behind(in, skipped);
   if (spec.positions)
     buffers.push_back(reads(positions));
   buffers.push_back(writes(out));
@@ -260,7 +261,7 @@ TEST(GpuFamilies, OperandsThatBeginAnywhere) {
     std::vector<int32_t> tokens = randomTokens(tokenCount, vocab);
     std::vector<float> table = randomFloats(vocab * channels + skipped, 1),
                        rows(tokenCount * channels), dy = table, gradient(3 * channels);
-    EmbeddingSpec lookUp{vocab, channels, Dtype::f32, Dtype::f32, alignment};
+    EmbeddingSpec lookUp{vocab, channels, Dtype::f32, Dtype::f32, skipped};
     run([&](auto module, auto name) { gpu::emitEmbedding(module, name, lookUp, target); },
         {reads(tokens), behind(table, skipped), writes(rows)}, tokenCount,
         gpu::taskCount(lookUp, tokenCount), gpu::embeddingWork(lookUp, tokenCount));
@@ -269,7 +270,7 @@ TEST(GpuFamilies, OperandsThatBeginAnywhere) {
       ASSERT_EQ(rows[i], token < 0 ? 0 : table[skipped + token * channels + i % channels]) << i;
     }
     std::vector<int32_t> rowOf{0, 1, 2, 0, 1, 2, 0, 1, 2};
-    EmbeddingGradientSpec adds{3, channels, false, Dtype::f32, alignment};
+    EmbeddingGradientSpec adds{3, channels, false, Dtype::f32, skipped};
     run([&](auto module, auto name) { gpu::emitEmbeddingGradient(module, name, adds, target); },
         {reads(rowOf), behind(dy, skipped), writes(gradient)}, vocab, gpu::taskCount(adds, vocab),
         gpu::embeddingGradientWork(adds, vocab));
@@ -279,10 +280,12 @@ TEST(GpuFamilies, OperandsThatBeginAnywhere) {
           << i;
   }
   RopeSpec rope{5, 2, 32, false, {5 * 64, 64, 32}, {5 * 64, 64, 32}, Dtype::bf16};
-  for (int64_t alignment : {4, 8}) {
-    rope.alignment = alignment;
-    checkRope(rope, 2);
-  }
+  for (Dtype dtype : {Dtype::bf16, Dtype::f32})
+    for (int64_t lanes : {1, 2, 4}) {
+      rope.dtype = dtype;
+      rope.alignedLanes = lanes;
+      checkRope(rope, 2);
+    }
 }
 
 void checkDocuments(const DocumentsSpec &spec, std::vector<int32_t> tokens) {

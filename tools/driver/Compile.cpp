@@ -109,6 +109,14 @@ Failure Compiler::resume() {
 
 /// Once the flags are known that a resumed module was planned with.
 Failure Compiler::chooseBackend() {
+  if (request.weightPanels == "on" && (request.target != "cpu" || request.gemm == "library"))
+    return {Exit::userError,
+            "--weight-panels on: only generated products of the CPU read panels; leave it out, or "
+            "use --target cpu with --gemm generated"};
+  if (request.streams == "2" && request.target == "cpu")
+    return {Exit::userError,
+            "--streams 2: the CPU runs one command at a time; leave it out, or use "
+            "--target cuda:ARCH"};
   if (request.gemm == "auto")
     products = std::make_unique<ProductChoice>(ProductChoice::onThisMachine(hostOf(request)));
   auto chosen = makeBackend(request, products.get());

@@ -185,14 +185,6 @@ Failure ModelFlags::finishMemory() {
     request.given.insert("recompute");
     request.memoryBudget = *bytes;
   }
-  if (request.weightPanels == "on" && (request.target != "cpu" || request.gemm == "library"))
-    return {Exit::userError,
-            "--weight-panels on: only generated products of the CPU read panels; leave it out, or "
-            "use --target cpu with --gemm generated"};
-  if (request.streams == "2" && request.target == "cpu")
-    return {Exit::userError,
-            "--streams 2: the CPU runs one command at a time; leave it out, or use "
-            "--target cuda:ARCH"};
   std::optional<int64_t> rows = parseLossChunk(lossChunk);
   if (!rows)
     return {Exit::userError, "--loss-chunk " + lossChunk +

@@ -161,8 +161,7 @@ Failure Compiler::writeModule(const std::string &path) {
   llvm::raw_fd_ostream file(path, error);
   if (error)
     return {Exit::machineFault, path + ": cannot be written: " + error.message()};
-  // With the locations, which name layers, where a later compile goes on; without where people
-  // read.
+  // Locations name layers, for a later compile to go on; people read without.
   bool isForPeople = request.emit == "nn" || request.emit == "exec";
   module()->print(file, OpPrintingFlags().enableDebugInfo(!isForPeople));
   file << "\n";

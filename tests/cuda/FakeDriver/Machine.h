@@ -6,10 +6,9 @@
 //   GRADC_FAKE_KERNELS     a shared library made of a program compiled with --emulate: its kernels
 //   GRADC_FAKE_CAPABILITY  of the GPU, times ten [90]
 //   GRADC_FAKE_MEMORY      of the GPU, in bytes [1 GiB]
-//   GRADC_FAKE_ORDER       late [nothing runs before it is waited for]; compute: the stream that
-//   was
-//                          made first runs as soon as it can; copies: all others do, and the
-//                          branches of a graph
+//   GRADC_FAKE_ORDER       late [nothing runs before it is waited for]; compute: the stream made
+//                          first runs as soon as it can; copies: all others do, and the branches
+//                          of a graph
 //   GRADC_FAKE_FAIL        SYMBOL:N:CODE: the Nth call of a function gives CODE
 //   GRADC_FAKE_REFUSE      cubin: no cubin is taken
 //   GRADC_FAKE_LOG         a file that the name of each function called is appended to

@@ -90,9 +90,16 @@ Result cuModuleGetFunction(Function *function, Module module, const char *name) 
   module->functions.insert(*function = new FunctionObject{name, kernel->gpu, kernel->partBuffers});
   return success;
 }
+/// What a block may ask for is less by its static shared memory.
+static int mostDynamicShared(const FunctionObject &function) {
+  int capability = machine().capability;
+  int kilobytes = capability == 80 ? 163 : capability < 90 ? 99 : 227;
+  return (kilobytes << 10) - int(function.kernel->emulated->staticSharedBytes);
+}
 Result cuFuncSetAttribute(Function function, FunctionAttribute attribute, int value) {
   ENTER_READY(cuFuncSetAttribute);
-  NEED(attribute == maxDynamicSharedBytes && value >= 0 && value <= 227 << 10, errorInvalidValue);
+  NEED(attribute == maxDynamicSharedBytes && value >= 0 && value <= mostDynamicShared(*function),
+       errorInvalidValue);
   function->maxDynamicShared = value;
   return success;
 }

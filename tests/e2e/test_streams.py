@@ -1,0 +1,116 @@
+"""Commands of a GPU's program beside one another: each event is needed, no bit changes, and flags go with a module."""
+
+import copy
+import json
+import os
+import re
+import unittest
+
+from cuda_program import TARGET, Program
+from harness import BUILD, GOLDENS, GRADC, Case, compile_model, fresh, metrics, model_with, run
+
+
+class Streams(Case):
+    @classmethod
+    def setUpClass(cls):
+        cls.model = model_with("one-layer", n_layer=1)
+        cls.flags = ("--micro-batch", 1, "--seq", 16, "--grad-accum", 2)
+        cls.program = Program(cls.model, "gpt2", *cls.flags)
+        cls.data = GOLDENS / "tiny-gpt2" / "tokens.bin"
+
+    def command(self, steps, *flags):
+        return ("train", "--data", self.data, "--steps", steps, "--lr", 1e-2, "--lr-decay", "constant", *flags)
+
+    def losses(self, path):
+        return [(line["loss"], line["grad_norm"]) for line in metrics(path)]
+
+    def test_a_second_stream_changes_no_bit(self):
+        self.assertRegex(run(GRADC, "explain", self.program.executable).stdout,
+                         r"== streams\n\d+ commands on stream 0, \d+ on stream 1, \d+ events; the arena is "
+                         r"\d+\.\d\d MiB larger than with --streams 1\n")
+        one = compile_model(self.model, "gpt2-one-stream", *self.flags, *TARGET, "--emulate", "--streams", 1)
+        self.assertNotIn("stream", run(GRADC, "explain", one).stdout.partition("== commands")[2])
+        weights = [fresh(f"{name}.safetensors") for name in ("one", "two")]
+        run(one, *self.command(2, "--save-weights", weights[0]))
+        self.program.run(*self.command(2, "--save-weights", weights[1]))
+        self.assertEqual(weights[0].read_bytes(), weights[1].read_bytes())
+
+    def plan(self):
+        planned = fresh("planned.mlir")
+        run(GRADC, "compile", self.model, "-o", planned, *self.flags, *TARGET, "--compile-to", "memory-plan")
+        return planned
+
+    def test_every_event_is_needed(self):
+        planned = self.plan()
+        lines = planned.read_text().splitlines(keepends=True)
+        waits = [number for number, line in enumerate(lines) if "exec.wait" in line]
+        self.assertGreater(len(waits), 10)
+        for number in waits:
+            planned.write_text("".join(lines[:number] + lines[number + 1:]))
+            said = run(BUILD / "bin" / "gradc-opt", planned, "--check-streams", "-o", os.devnull, expect=1).stderr
+            self.assertIn("streams are not ordered: ", said)
+
+    def mutant(self, name, changed):
+        """The program with its exec commands changed, and of the stand-in's kernels the same."""
+        planned = self.plan()
+        planned.write_text(changed(planned.read_text()))
+        mutant = copy.copy(self.program)
+        mutant.executable = fresh(name)
+        run(GRADC, "compile", planned, "--compile-from", "memory-plan", "-o", mutant.executable)
+        return mutant
+
+    def test_the_stand_in_shows_that_events_are_needed(self):
+        """Without what waits for the second stream its memory is overwritten too soon; without its own waits, but
+        for the first, it reads what is not there yet; without the last wait the capture does not end. That each
+        event is needed, check-streams shows."""
+        log = fresh("mutant.jsonl")
+        self.program.run(*self.command(3, "--metrics", log))
+        right = self.losses(log)
+
+        def without(stream, kept):
+            """Leaves out the waits of a stream that `kept` does not say, by their number and how many there are."""
+            def changed(text):
+                head, program, rest = re.split(r"(?ms)^(  exec\.program @train_step .*?^  }[^\n]*\n)", text)
+                waits = list(re.finditer(rf" *exec\.wait \d+ stream {stream}\b[^\n]*\n", program))
+                for number, wait in reversed(list(enumerate(waits))):
+                    if not kept(number, len(waits)):
+                        program = program[:wait.start()] + program[wait.end():]
+                return head + program + rest
+            return changed
+        for order, mutant in (("late", self.mutant("late", without(0, lambda number, count: number == count - 1))),
+                              ("copies", self.mutant("early", without(1, lambda number, count: number == 0)))):
+            with self.subTest(order):
+                done = mutant.run(*self.command(3, "--metrics", log), expect=None, GRADC_FAKE_ORDER=order)
+                if done.returncode == 0:
+                    self.assertNotEqual(self.losses(log), right)
+                else:  # memory that nothing has written yet is NaN
+                    self.assertIn("not finite", done.stderr)
+        said = self.mutant("unjoined", without(0, lambda number, count: number < count - 1)).run(
+            *self.command(3), expect=2).stderr
+        self.assertRegex(said, "error: step 2: train_step, run 2: cuStreamEndCapture failed: "
+                               "CUDA_ERROR_STREAM_CAPTURE_UNJOINED")
+
+    def test_a_module_goes_on_with_the_streams_that_its_budget_left(self):
+        """A budget takes the second stream back before it recomputes; later phases have to know."""
+        model, tight = GOLDENS / "tiny-gpt2", ("--memory-budget", "70MiB", *TARGET)
+        paths = [fresh(f"{name}.mlir") for name in ("at-once", "fused", "resumed")]
+        run(GRADC, "compile", model, "-o", paths[0], *tight, "--compile-to", "memory-plan")
+        run(GRADC, "compile", model, "-o", paths[1], *tight, "--compile-to", "fusion")
+        run(GRADC, "compile", paths[1], "-o", paths[2], "--compile-from", "fusion", "--compile-to", "memory-plan")
+        self.assertNotIn("stream 1", paths[0].read_text())
+        self.assertEqual(paths[2].read_text(), paths[0].read_text())
+
+    def test_flags_are_judged_for_the_modules_target(self):
+        module, planned = fresh("autodiff.mlir"), fresh("autodiff.exec")
+        run(GRADC, "compile", self.model, "-o", module, *self.flags, *TARGET, "--compile-to", "autodiff")
+        resume = (GRADC, "compile", module, "-o", planned, "--compile-from", "autodiff", "--emit", "exec")
+        run(*resume, "--streams", 2)
+        self.assertIn("stream 1", planned.read_text())
+        self.assertIn("--weight-panels on: only generated products of the CPU",
+                      run(*resume, "--weight-panels", "on", expect=1).stderr)
+        self.assertIn("--streams 2: the CPU runs one command at a time",
+                      run(GRADC, "compile", self.model, "-o", planned, "--streams", 2, expect=1).stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
