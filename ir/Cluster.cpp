@@ -19,9 +19,9 @@ namespace {
 /// Builds the program of one cluster.
 class ClusterBuilder {
 public:
-  ClusterBuilder(FusedOp op, ArrayRef<int64_t> rowStrides)
+  ClusterBuilder(FusedOp op, ArrayRef<int64_t> rowStrides, bool mayBeFlat)
       : op(op), body(op.getBody().front()), rowStrides(rowStrides), space(rowSpaceOf(op)),
-        flat(isFlat()), builder(flat ? row::Builder::flat() : row::Builder(space.columns)) {}
+        flat(mayBeFlat && isFlat()), builder(flat ? row::Builder::flat() : row::Builder(space.columns)) {}
 
   ClusterProgram build() {
     bindOperands();
@@ -145,5 +145,10 @@ private:
 } // namespace
 
 ClusterProgram gradc::nn::buildClusterProgram(FusedOp op, ArrayRef<int64_t> rowStrides) {
-  return ClusterBuilder(op, rowStrides).build();
+  ClusterProgram flat = ClusterBuilder(op, rowStrides, /*mayBeFlat=*/true).build();
+  // Of one row, or one column, shapes do not tell what a body looks at: a number of the row is
+  // shaped as an element. The program tells.
+  if (!flat.program.flat || row::verify(flat.program).empty())
+    return flat;
+  return ClusterBuilder(op, rowStrides, /*mayBeFlat=*/false).build();
 }

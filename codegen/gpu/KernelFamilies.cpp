@@ -82,7 +82,7 @@ KernelGeometry fusedGeometry(nn::FusedOp op, const KernelLayout &layout, const G
 }
 KernelWork fusedWork(nn::FusedOp op, const KernelLayout &layout, const GpuTarget &target) {
   ScheduledCluster of(op, layout, target);
-  return rowWork(of.cluster, reuseOf(of.schedule));
+  return rowWork(of.cluster, reuseOf(of.cluster.program, of.schedule));
 }
 void emitFused(nn::FusedOp op, Emission &to) {
   ScheduledCluster of(op, to.layout, to.target);

@@ -66,8 +66,10 @@ private:
 
 } // namespace
 
-RowReuse reuseOf(const RowSchedule &schedule) {
-  return {.loads = schedule.held || !schedule.kept.empty(),
+RowReuse reuseOf(const Program &program, const RowSchedule &schedule) {
+  int64_t again = program.flat || schedule.held ? 0 : program.columns - schedule.keptColumns;
+  return {.columnsAgain = again,
+          .againFromCache = schedule.restIsCached,
           .computes = schedule.held,
           .sums = schedule.held};
 }

@@ -17,7 +17,7 @@
 namespace gradc::codegen::gpu {
 
 /// What kernels of a schedule do once for all loops of a row.
-RowReuse reuseOf(const RowSchedule &schedule);
+RowReuse reuseOf(const row::Program &program, const RowSchedule &schedule);
 
 /// Appends the kernel `name` to `module`; its blocks are scheduleRows(…).threads() threads and
 /// taskCount of them run. Expects a program that row::verify accepts. Matrix buffers may overlap as

@@ -139,24 +139,51 @@ void holdRows(RowSchedule &schedule, int64_t columns, const Demands &demands) {
     schedule.blocks = (demands.draws ? drawingThreads : residentThreads) / schedule.threads();
 }
 
-/// Rows that go by a few vectors a thread at a time. What several loops read is kept, where it
-/// fits.
+/// Bytes of a row's columns in the matrices that `isMeant` says.
+int64_t bytesOf(const Program &program, int64_t columns,
+                llvm::function_ref<bool(int32_t)> isMeant) {
+  int64_t bytes = 0;
+  for (size_t i = 0; i < program.buffers.size(); ++i)
+    if (program.buffers[i].kind == BufferKind::matrix && isMeant(static_cast<int32_t>(i)))
+      bytes += columns * byteSize(program.buffers[i].dtype);
+  return bytes;
+}
+
+/// Keeps of the rows that several loops read as many columns as fit. Blocks that take all of a
+/// processor's shared memory are alone on it: what a loop reads again was read since one row, and
+/// what is stored of one, of each processor.
+void keepRows(RowSchedule &schedule, const Program &program, const Demands &demands,
+              const GpuTarget &target) {
+  auto isKept = [&](int32_t buffer) { return demands.known.contains(buffer); };
+  auto isStored = [&](int32_t buffer) {
+    return llvm::any_of(program.effects, [&](const Effect &e) { return e.buffer == buffer; });
+  };
+  int64_t room = target.blockSharedBytes() - staticSharedBytes;
+  int64_t all = program.columns, ofColumn = bytesOf(program, 1, isKept);
+  if (ofColumn == 0)
+    return;
+  auto rounded = [](int64_t bytes) { return ceilDiv(bytes, widestAccess) * widestAccess; };
+  auto kept = static_cast<int64_t>(demands.known.size()); // at most: each is rounded
+  bool fits = bytesOf(program, all, isKept) + kept * widestAccess <= room;
+  schedule.keptColumns = fits ? all : room / ofColumn / schedule.step() * schedule.step();
+  if (schedule.keptColumns == 0)
+    return;
+  for (int32_t buffer : demands.known)
+    if (program.buffers[buffer].kind == BufferKind::matrix) {
+      schedule.kept.push_back({buffer, schedule.keptBytes});
+      schedule.keptBytes += rounded(schedule.keptColumns * byteSize(program.buffers[buffer].dtype));
+    }
+  int64_t since =
+      bytesOf(program, all - schedule.keptColumns, isKept) + bytesOf(program, all, isStored);
+  schedule.restIsCached = processorsOfGpu * since <= secondLevelCacheBytes;
+}
+
+/// Rows that go by a few vectors a thread at a time.
 void streamRows(RowSchedule &schedule, const Program &program, const Demands &demands,
                 const GpuTarget &target) {
   int64_t columns = std::min(columnsOnTheWay, heldRegisters / demands.live);
   schedule.vectors = std::clamp<int64_t>(columns / schedule.lanes, 1, mostVectors);
-  int64_t bytes = 0;
-  std::vector<KeptRow> kept;
-  for (int32_t buffer : demands.known)
-    if (program.buffers[buffer].kind == BufferKind::matrix) {
-      kept.push_back({buffer, bytes});
-      int64_t row = program.columns * byteSize(program.buffers[buffer].dtype);
-      bytes += ceilDiv(row, widestAccess) * widestAccess;
-    }
-  if (bytes > target.blockSharedBytes() - staticSharedBytes)
-    return;
-  schedule.kept = std::move(kept);
-  schedule.keptBytes = bytes;
+  keepRows(schedule, program, demands, target);
 }
 
 } // namespace
@@ -186,7 +213,7 @@ RowSchedule scheduleRows(const Program &program, const GpuTarget &target,
 
 int64_t taskCount(const Program &program, const RowSchedule &schedule, int64_t extent) {
   if (program.flat)
-    return ceilDiv(extent, schedule.vectors * schedule.stride());
+    return ceilDiv(extent, schedule.step());
   return ceilDiv(extent, schedule.rows) * schedule.slices;
 }
 

@@ -5,9 +5,9 @@
 // columns each, side by side, so that a warp reads memory without gaps. Where the row fits, a
 // thread's vectors stay in its registers from the program's first loop to the last ("held"): each
 // matrix is then read once. Of rows that are too long for registers, what several loops read is
-// kept in shared memory where it fits there, each thread's columns for itself. A program that
-// reduces nothing does not need a whole row in one place, and its rows are cut into slices, tasks
-// of their own.
+// kept in shared memory, each thread's columns for itself: all of it, or as many columns as fit. A
+// program that reduces nothing does not need a whole row in one place, and its rows are cut into
+// slices, tasks of their own.
 #pragma once
 
 #include "codegen/gpu/GpuTarget.h"
@@ -16,7 +16,7 @@
 namespace gradc::codegen::gpu {
 
 /// A matrix whose row is kept in shared memory, `offset` bytes into it, from the loop that loads or
-/// stores it on.
+/// stores it on: its first RowSchedule::keptColumns.
 struct KeptRow {
   int32_t buffer;
   int64_t offset;
@@ -33,13 +33,18 @@ struct RowSchedule {
   int64_t vectors = 1; ///< of a thread at a time: all that it has of a row, where held
   bool held = true;
   std::vector<KeptRow> kept; ///< where rows are not held
+  int64_t keptColumns = 0;   ///< of each of them: all, or whole steps of the team
   int64_t keptBytes = 0;     ///< of a block
-  int64_t blocks = 0;        ///< that a multiprocessor should hold; 0: as many as it happens to
+  /// Where not all are kept: what a loop reads again is still in the second-level cache.
+  bool restIsCached = false;
+  int64_t blocks = 0; ///< that a multiprocessor should hold; 0: as many as it happens to
 
   int64_t teamThreads() const { return 32 * warps; }
   int64_t threads() const { return teamThreads() * teams; }
   /// Columns from one vector of a thread to its next.
   int64_t stride() const { return teamThreads() * lanes; }
+  /// Columns that the team takes at a time.
+  int64_t step() const { return vectors * stride(); }
 };
 
 /// Of a program's buffers, in their order: bytes that their addresses are multiples of.

@@ -8,7 +8,7 @@ namespace gradc::codegen::gpu {
 
 void RowTeams::zeroSums() {
   Values none;
-  forSteps(none, [&](const Columns &columns, MutableArrayRef<Value>) {
+  forSteps(none, [&](const Columns &columns, bool, MutableArrayRef<Value>) {
     for (int32_t effect : accumulations)
       for (int64_t u = 0; u < columns.vectors; ++u)
         k.v.storeVector(Dtype::f32, k.reals(0),

@@ -151,18 +151,19 @@ void RowTeams::emitHeldLoop(RowState &row, size_t index, const Columns &columns,
 }
 
 /// The columns of a row in vectors, `schedule.vectors` of them a thread at a time.
-void RowTeams::forSteps(SmallVectorImpl<Value> &carried,
-                        function_ref<void(const Columns &, MutableArrayRef<Value>)> body) {
+void RowTeams::forSteps(SmallVectorImpl<Value> &carried, StepBody body) {
   Value offset = k.mul(member, schedule.lanes);
-  int64_t step = schedule.vectors * schedule.stride();
+  int64_t step = schedule.step();
   int64_t full = wholeVectors / step * step, rest = wholeVectors - full;
-  if (full > 0)
-    emitLoop(k.builder(), k.location(), k.index(0), k.index(full), k.index(step), carried,
-             [&](Value first, SmallVectorImpl<Value> &current) {
-               HeldVectors held; // of this step alone, so that its loads come first
-               body({k.add(first, offset), schedule.vectors, {}, schedule.stride(), &held},
-                    current);
-             });
+  int64_t kept = std::min(schedule.keptColumns, full);
+  for (auto [begin, end] : {std::pair<int64_t, int64_t>(0, kept), {kept, full}})
+    if (begin < end)
+      emitLoop(k.builder(), k.location(), k.index(begin), k.index(end), k.index(step), carried,
+               [&, keeps = end == kept](Value first, SmallVectorImpl<Value> &current) {
+                 HeldVectors held; // of this step alone, so that its loads come first
+                 body({k.add(first, offset), schedule.vectors, {}, schedule.stride(), &held}, keeps,
+                      current);
+               });
   if (rest == 0)
     return;
   HeldVectors held;
@@ -171,7 +172,7 @@ void RowTeams::forSteps(SmallVectorImpl<Value> &carried,
   if (rest % schedule.stride() != 0)
     columns.lastMask =
         k.less(k.add(columns.first, (vectors - 1) * schedule.stride()), k.index(wholeVectors));
-  body(columns, carried);
+  body(columns, keepsAll(), carried);
 }
 
 void RowTeams::emitStreamedLoop(RowState &row, size_t index) {
@@ -180,10 +181,12 @@ void RowTeams::emitStreamedLoop(RowState &row, size_t index) {
   Values totals;
   for (NodeId reduction : loop.reductions)
     totals.append(schedule.vectors, nodes.identity(reduction));
-  forSteps(totals, [&](const Columns &columns, MutableArrayRef<Value> current) {
-    takeKept(k.v, index, columns);
+  forSteps(totals, [&](const Columns &columns, bool keeps, MutableArrayRef<Value> current) {
+    if (keeps)
+      takeKept(k.v, index, columns);
     SmallVector<Values> parts = emitStep(nodes, row, loop, columns, {});
-    keep(k.v, index, columns);
+    if (keeps)
+      keep(k.v, index, columns);
     for (auto [r, reduction] : llvm::enumerate(loop.reductions))
       for (auto [u, part] : llvm::enumerate(parts[r])) {
         Value &total = current[r * schedule.vectors + u];
@@ -208,9 +211,11 @@ SmallVector<RowTeams::Values> RowTeams::emitTail(const RowState &row, size_t ind
   HeldVectors held;
   Columns columns{k.add(k.index(wholeVectors), member), 1, k.less(member, k.index(rest)),
                   /*stride=*/0, &held};
-  takeKept(one, index, columns);
+  if (keepsAll())
+    takeKept(one, index, columns);
   SmallVector<Values> parts = emitStep(elements, state, loop, columns, {});
-  keep(one, index, columns);
+  if (keepsAll())
+    keep(one, index, columns);
   return parts;
 }
 

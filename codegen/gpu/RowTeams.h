@@ -35,9 +35,12 @@ private:
   void takeKept(const Vectors &by, size_t loop, const Columns &columns);
   void keep(const Vectors &by, size_t loop, const Columns &columns);
   bool touches(size_t loop, int32_t buffer) const;
+  bool keepsAll() const { return schedule.keptColumns == program.columns; }
   Value keptAddress(const KeptRow &row, const Columns &columns, int64_t vector);
-  void forSteps(llvm::SmallVectorImpl<Value> &carried,
-                llvm::function_ref<void(const Columns &, llvm::MutableArrayRef<Value>)> body);
+  /// `keeps`: whether the step's columns are among those that are kept.
+  using StepBody =
+      llvm::function_ref<void(const Columns &, bool keeps, llvm::MutableArrayRef<Value>)>;
+  void forSteps(llvm::SmallVectorImpl<Value> &carried, StepBody body);
   llvm::SmallVector<Values> emitTail(const RowState &row, size_t loop);
   llvm::SmallVector<Values> emitStep(const RowNodes &by, const RowState &row, const row::Loop &loop,
                                      const Columns &columns, llvm::MutableArrayRef<Value> sums);

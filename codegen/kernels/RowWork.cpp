@@ -4,6 +4,7 @@
 #include "ir/row/Cost.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/FormatVariadic.h"
 
 #include <algorithm>
 #include <utility>
@@ -37,12 +38,18 @@ int64_t stores(const Program &program, int32_t buffer, EffectKind kind) {
   });
 }
 
-BufferTraffic matrixTraffic(const Program &program, const Loops &loops, bool held, int64_t extent,
-                            int32_t buffer) {
+BufferTraffic matrixTraffic(const Program &program, const Loops &loops, const RowReuse &reuse,
+                            int64_t extent, int32_t buffer) {
   int64_t size = byteSize(program.buffers[buffer].dtype);
   int64_t bytes = extent * (program.flat ? 1 : program.columns) * size;
+  int64_t once = timesLoaded(program, loops, /*held=*/true, buffer);
+  int64_t again = timesLoaded(program, loops, /*held=*/false, buffer) - once;
   BufferTraffic traffic;
-  traffic.read = timesLoaded(program, loops, held, buffer) * bytes;
+  traffic.read = once * bytes;
+  if (reuse.againFromCache)
+    traffic.cached = reuse.columnsAgain > 0 && again > 0;
+  else
+    traffic.read += again * reuse.columnsAgain * extent * size;
   int64_t times = stores(program, buffer, EffectKind::store);
   traffic.written = times * bytes;
   // The compiler leaves out a store where it sees that a later one is to the same place.
@@ -75,7 +82,7 @@ BufferTraffic trafficOf(const Program &program, const Loops &loops, const RowReu
   };
   switch (buffer.kind) {
   case BufferKind::matrix:
-    return matrixTraffic(program, loops, reuse.loads, extent, index);
+    return matrixTraffic(program, loops, reuse, extent, index);
   case BufferKind::column:
     return shared(program.columns);
   case BufferKind::scalar:
@@ -102,8 +109,12 @@ KernelWork rowWork(const Program &program, int64_t extent, const RowReuse &reuse
   }
   work.leastFlops = flops(program, loops, extent, /*again=*/false);
   work.flops = flops(program, loops, extent, /*again=*/!reuse.computes);
-  if (!reuse.loads)
-    work.reason = "rows that fit neither registers nor shared memory are read again by each loop";
+  if (reuse.columnsAgain > 0)
+    work.reason =
+        llvm::formatv("{0} of a row's {1} columns fit neither registers nor shared memory, and are "
+                      "read again by each loop{2}",
+                      reuse.columnsAgain, program.columns,
+                      reuse.againFromCache ? ", from the second-level cache" : "");
   else if (!reuse.computes)
     work.reason = "what several loops of a row need is computed by each";
   return work;

@@ -52,11 +52,12 @@ std::vector<Use> usesOf(exec::GemmOp gemm) {
       uses.push_back({scale, false});
   if (gemm.getWorkspaceAttr())
     uses.push_back({gemm.getWorkspaceAttr(), true});
-  // Whatever an epilogue adds is taken as written: that is never too little.
-  if (exec::EpilogueAttr epilogue = gemm.getEpilogueAttr())
-    for (exec::MatrixAttr extra : {epilogue.getBias(), epilogue.getAux()})
-      if (extra)
-        uses.push_back({extra.getBuffer(), true});
+  if (exec::EpilogueAttr epilogue = gemm.getEpilogueAttr()) {
+    if (exec::MatrixAttr bias = epilogue.getBias())
+      uses.push_back({bias.getBuffer(), nn::givesBiasGradient(epilogue.getKind())});
+    if (exec::MatrixAttr aux = epilogue.getAux())
+      uses.push_back({aux.getBuffer(), nn::writesAux(epilogue.getKind())});
+  }
   return uses;
 }
 

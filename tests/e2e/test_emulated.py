@@ -102,6 +102,14 @@ class Tensors(Case):
     def test_rows_that_are_padded(self):
         self.check_beside_cpu(CODEGEN / "padded-rows.mlir", BOUNDS["fp32"].loss)
 
+    def test_one_row_and_one_column(self):
+        """A number of the row is then shaped as an element."""
+        narrow = model_with("emulated-one-column", n_embd=1, n_head=1)
+        for model, shape in ((GOLDENS / "tiny-gpt2", (1, 1)), (GOLDENS / "tiny-llama", (1, 1)), (narrow, (2, 8))):
+            flags = ("--micro-batch", shape[0], "--seq", shape[1])
+            for fuse in ("on", "off"):
+                self.check_beside_cpu(model, 2 * BOUNDS["fp32"].loss, *flags, "--fuse", fuse)
+
 
 class Targets(Case):
     def test_assembly_needs_no_toolkit(self):

@@ -5,6 +5,7 @@ import json
 import os
 import re
 import unittest
+from itertools import product
 
 from cuda_program import TARGET, Program
 from harness import BUILD, GOLDENS, GRADC, Case, compile_model, fresh, metrics, model_with, run
@@ -99,6 +100,23 @@ class Streams(Case):
         run(GRADC, "compile", paths[1], "-o", paths[2], "--compile-from", "fusion", "--compile-to", "memory-plan")
         self.assertNotIn("stream 1", paths[0].read_text())
         self.assertEqual(paths[2].read_text(), paths[0].read_text())
+
+    def test_every_golden_is_ordered(self):
+        """The compiler checks each plan itself, and fails where commands are not ordered."""
+        for golden in sorted(path.parent for path in GOLDENS.glob("*/config.json")):
+            documents = ("--document-mask", "on", "--document-separator", 0) if "documents" in golden.name else ()
+            for mode, flags in product(("none", "cheap", "full"), ((), ("--epilogues", "off"), ("--fuse", "off"))):
+                with self.subTest(golden.name, mode=mode, flags=flags):
+                    run(GRADC, "plan", golden, *TARGET, "--precision", "bf16", "--recompute", mode, *documents, *flags)
+
+    def test_recompute_without_epilogues_changes_no_bit(self):
+        """With them a GELU is of what the library has not rounded yet, and again of what it has."""
+        gradients = []
+        for mode in ("none", "full"):
+            flags = (*self.flags, *TARGET, "--emulate", "--precision", "bf16", "--epilogues", "off", "--recompute", mode)
+            gradients.append(fresh(f"{mode}.safetensors"))
+            run(compile_model(self.model, f"streams-{mode}", *flags), *self.command(2, "--dump-grads", gradients[-1]))
+        self.assertEqual(gradients[0].read_bytes(), gradients[1].read_bytes())
 
     def test_flags_are_judged_for_the_modules_target(self):
         module, planned = fresh("autodiff.mlir"), fresh("autodiff.exec")

@@ -41,7 +41,7 @@ std::vector<NamedProgram> samplePrograms() {
       add(std::string("gelu") + suffix, samples::biasGeluTanh(columns, dtype));
       add(std::string("gelu_backward") + suffix, samples::biasGeluTanhBackward(columns, dtype));
     }
-    for (int64_t columns : {1024, 50257}) {
+    for (int64_t columns : {1024, 50257, 128256}) {
       add(std::string("softmax") + suffix, samples::causalSoftmax(columns, 0.125, dtype));
       add(std::string("cross_entropy") + suffix, samples::crossEntropy(columns, 1, dtype));
     }

@@ -41,7 +41,7 @@ std::vector<Array> GpuRowKernel::run(int64_t extent, const std::vector<Array> &a
   kernels.run("kernel", arguments, extent, codegen::gpu::taskCount(program, schedule, extent),
               order);
   test::expectTraffic(kernels.traffic(),
-                      codegen::rowWork(program, extent, codegen::gpu::reuseOf(schedule)));
+                      codegen::rowWork(program, extent, codegen::gpu::reuseOf(program, schedule)));
 
   std::vector<Array> results;
   for (const GuardedBuffer &buffer : buffers) {

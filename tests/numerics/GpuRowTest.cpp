@@ -34,14 +34,22 @@ TEST(GpuRow, SchedulesFollowTheRows) {
   EXPECT_TRUE(norm.held);
   EXPECT_EQ(norm.vectors, 3);
   EXPECT_GT(scheduleRows(samples::residualLayerNorm(4096)).warps, 1);
-  // Longer rows are kept in shared memory, where they fit.
+  // Longer rows are kept in shared memory, or as many of their columns as fit.
   RowSchedule logits = scheduleRows(samples::crossEntropy(32000, 1, Dtype::bf16));
   EXPECT_FALSE(logits.held);
   EXPECT_FALSE(logits.kept.empty());
+  EXPECT_EQ(logits.keptColumns, 32000);
   EXPECT_GE(logits.keptBytes, 2 * 32000);
   RowSchedule wide = scheduleRows(samples::crossEntropy(50257, 1));
   EXPECT_FALSE(wide.held);
-  EXPECT_TRUE(wide.kept.empty());
+  EXPECT_EQ(wide.kept.size(), 1u);
+  EXPECT_EQ(wide.keptColumns % wide.step(), 0);
+  EXPECT_GT(wide.keptColumns, 150 * 1024 / 4);
+  EXPECT_LE(wide.keptBytes, 162 * 1024);
+  // What is read again is a small part of what a second-level cache holds, or not.
+  EXPECT_TRUE(wide.restIsCached);
+  EXPECT_TRUE(scheduleRows(samples::crossEntropy(128256, 1, Dtype::bf16)).restIsCached);
+  EXPECT_FALSE(scheduleRows(samples::crossEntropy(128256, 1)).restIsCached);
   // Vectors divide rows: none is cut.
   EXPECT_EQ(scheduleRows(samples::residualLayerNorm(97)).lanes, 1);
   EXPECT_EQ(scheduleRows(samples::residualLayerNorm(770)).lanes, 2);
@@ -112,14 +120,15 @@ std::vector<Array> logits(const Program &program) {
 
 TEST(GpuRow, LongRowsOfLogits) {
   for (Dtype dtype : {Dtype::f32, Dtype::bf16})
-    for (int64_t columns : {4096, 20003, 50257}) { // held, kept, and streamed where of f32
+    for (int64_t columns : {4096, 20003, 50257}) { // held, kept, kept in part where of f32
       Program program = padded(samples::crossEntropy(columns, 1, dtype));
       EXPECT_EQ(scheduleRows(program).lanes, dtype == Dtype::f32 ? 4 : 8);
       check(program, 5, logits(program));
     }
-  Program odd = samples::crossEntropy(20003, 1);
+  Program odd = samples::crossEntropy(20003, 1), longest = samples::crossEntropy(128256, 1);
   EXPECT_EQ(scheduleRows(odd).lanes, 1);
-  check(odd, 5, logits(odd));
+  for (const Program &program : {odd, longest})
+    check(program, 5, logits(program));
 }
 
 TEST(GpuRow, SlicesOfRows) {

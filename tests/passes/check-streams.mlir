@@ -107,3 +107,17 @@ module {
     exec.gemm m 4 n 4 k 4 batch 1 a <<state, 0, bytes 64>, f32, rows 4, columns 1, batch 16> b <<state, 64, bytes 64>, f32, rows 4, columns 1, batch 16> c <<arena, 0, bytes 64>, f32, rows 4, columns 1, batch 16>
   }
 }
+
+// -----
+
+// What both only read orders nothing: a bias that is added.
+module {
+  exec.program @train_step {
+    exec.record 0 stream 0
+    exec.wait 0 stream 1
+    exec.gemm m 4 n 4 k 4 batch 1 a <<state, 0, bytes 64>, f32, rows 4, columns 1, batch 16> b <<state, 64, bytes 64>, f32, rows 4, columns 1, batch 16> c <<arena, 0, bytes 64>, f32, rows 4, columns 1, batch 16> epilogue <bias bias <<state, 128, bytes 16>, f32, rows 4, columns 1, batch 4>>
+    exec.gemm m 4 n 4 k 4 batch 1 a <<state, 0, bytes 64>, f32, rows 4, columns 1, batch 16> b <<state, 64, bytes 64>, f32, rows 4, columns 1, batch 16> c <<arena, 64, bytes 64>, f32, rows 4, columns 1, batch 16> epilogue <bias bias <<state, 128, bytes 16>, f32, rows 4, columns 1, batch 4>> stream 1
+    exec.record 1 stream 1
+    exec.wait 1 stream 0
+  }
+}
