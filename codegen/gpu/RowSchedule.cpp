@@ -173,6 +173,7 @@ void keepRows(RowSchedule &schedule, const Program &program, const Demands &dema
       schedule.kept.push_back({buffer, schedule.keptBytes});
       schedule.keptBytes += rounded(schedule.keptColumns * byteSize(program.buffers[buffer].dtype));
     }
+  schedule.blocks = 1;
   int64_t since =
       bytesOf(program, all - schedule.keptColumns, isKept) + bytesOf(program, all, isStored);
   schedule.restIsCached = processorsOfGpu * since <= secondLevelCacheBytes;
