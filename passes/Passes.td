@@ -356,6 +356,17 @@ def CheckStreamsPass : Pass<"check-streams", "::mlir::ModuleOp"> {
   let dependentDialects = ["::gradc::exec::ExecDialect"];
 }
 
+def CheckPlanPass : Pass<"check-plan", "::mlir::ModuleOp"> {
+  let summary = "Fails where a planned module's commands reach beyond its memory"
+                " or name what is not there";
+  let description = [{
+    For modules that were read from a file: each buffer lies inside of its space, each launch names
+    a kernel of the module and has tasks, streams and events are few. What the kernels do with their
+    buffers is not looked at.
+  }];
+  let dependentDialects = ["::gradc::exec::ExecDialect"];
+}
+
 def MemoryPlanPass : Pass<"memory-plan", "::mlir::ModuleOp"> {
   let constructor = "nullptr"; // made by createMemoryPlanPass with a target's kernels
   let summary = "Places every buffer and lowers the programs to exec commands";

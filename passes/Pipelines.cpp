@@ -109,3 +109,8 @@ void gradc::buildPhase(Phase phase, mlir::OpPassManager &passes, const Options &
     break;
   }
 }
+
+void gradc::buildPlanChecks(mlir::OpPassManager &passes) {
+  passes.addPass(createCheckPlanPass());
+  passes.addPass(createCheckStreamsPass());
+}

@@ -61,4 +61,7 @@ struct Options {
 void buildPhase(Phase phase, mlir::OpPassManager &passes, const Options &options,
                 const KernelLibrary &library);
 
+/// Adds the checks of a planned module that was read from a file.
+void buildPlanChecks(mlir::OpPassManager &passes);
+
 } // namespace gradc

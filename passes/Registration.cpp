@@ -14,6 +14,7 @@ namespace gradc {
 #define GEN_PASS_REGISTRATION_ASSIGNSTREAMSPASS
 #define GEN_PASS_REGISTRATION_STREAMEVENTSPASS
 #define GEN_PASS_REGISTRATION_CHECKSTREAMSPASS
+#define GEN_PASS_REGISTRATION_CHECKPLANPASS
 #include "passes/Passes.h.inc"
 } // namespace gradc
 
@@ -30,6 +31,7 @@ void gradc::registerPasses(const KernelLibrary &library) {
   registerAssignStreamsPass();
   registerStreamEventsPass();
   registerCheckStreamsPass();
+  registerCheckPlanPass();
   for (auto create : {createQuantizeProductsPass, createNarrowBiasesPass, createBiasGradientsPass,
                       createProductEpiloguesPass, createJoinLaunchesPass, createWeightPanelsPass,
                       createMemoryPlanPass})

@@ -16,10 +16,23 @@ namespace {
 class StreamEventsPass : public gradc::impl::StreamEventsPassBase<StreamEventsPass> {
   void runOnOperation() override {
     for (auto program : getOperation().getOps<exec::ProgramOp>()) {
+      if (hasEvents(program)) {
+        program.emitError("expected a program without events: it was ordered already");
+        return signalPassFailure();
+      }
       int64_t events = orderBlock(program.getBody().front());
       if (program.getSymName() == "train_step")
         explain(getOperation(), "streams", lineOf(program, events));
     }
+  }
+
+  static bool hasEvents(exec::ProgramOp program) {
+    return program
+        .walk([](Operation *op) {
+          return isa<exec::RecordOp, exec::WaitOp>(op) ? WalkResult::interrupt()
+                                                       : WalkResult::advance();
+        })
+        .wasInterrupted();
   }
 
   /// The regions of a block, one after another. Returns the number of events.

@@ -3,6 +3,7 @@
 #include "passes/recompute/MinCut.h"
 
 #include <algorithm>
+#include <map>
 
 using namespace mlir;
 
@@ -39,13 +40,29 @@ Choices::Choices(const ForwardGraph &graph, MachineSpeed speed)
   buildLevels();
 }
 
+/// Outputs of layers that come several times: kept, whatever the cut of bytes alone would say. From
+/// a product's result, as large as the residual stream that it is added to, the backward's first op
+/// would compute all layers' streams in a chain, and they would be there together.
+ValueSet Choices::layerOutputs() const {
+  std::map<int, int> count;
+  for (const Stretch &stretch : graph.stretches())
+    ++count[stretch.kind];
+  ValueSet outputs;
+  for (const Stretch &stretch : graph.stretches())
+    if (stretch.kind >= 0 && count[stretch.kind] > 1)
+      outputs.insert(stretch.output);
+  return outputs;
+}
+
 ValueSet Choices::freeCut() const {
+  ValueSet outputs = layerOutputs();
   MinCut problem;
   DenseMap<Value, int> nodes;
   std::vector<Value> values;
   for (Operation *op : graph.forward())
     for (Value result : op->getResults()) {
-      if (baseOf(result) != result || isPersistent(result) || isStatistic(result))
+      if (baseOf(result) != result || isPersistent(result) || isStatistic(result) ||
+          outputs.contains(result))
         continue;
       int node = problem.addNode(bytesOf(result));
       nodes[result] = node;
@@ -59,10 +76,10 @@ ValueSet Choices::freeCut() const {
       if (graph.needed().contains(result))
         problem.addSink(node);
     }
-  ValueSet result;
+  ValueSet cut = outputs;
   for (int node : problem.solve())
-    result.insert(values[node]);
-  return result;
+    cut.insert(values[node]);
+  return cut;
 }
 
 SmallVector<Value> Choices::valuesOf(const Stretch &stretch) const {

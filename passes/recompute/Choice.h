@@ -1,7 +1,8 @@
 // Which forward values to keep for the backward: from keeping all to keeping a layer's input only.
 //
 // What the backward reads and is made of kept values by cheap ops (no matrix products, no
-// attention) is free to drop; which values then have to stay is a minimum cut by bytes. Beyond that
+// attention) is free to drop; which values then have to stay, besides the layers' outputs, is a
+// minimum cut by bytes. Beyond that
 // each kind of layer has a front of (bytes kept, seconds to recompute), of whose lower convex hull
 // the layers take neighbouring points: a step from one level to the next moves one layer (or, in
 // deep models, a few) to its next point. So levels rise in time and fall in memory.
@@ -49,6 +50,7 @@ private:
   };
   /// Values of a stretch that may be kept, in the order of its ops: equal layers number them alike.
   llvm::SmallVector<mlir::Value> valuesOf(const Stretch &stretch) const;
+  ValueSet layerOutputs() const;
   ValueSet freeCut() const;
   llvm::SmallVector<Point> frontOf(const Stretch &layer) const;
   double secondsToRecompute(const Stretch &layer, const ValueSet &kept, int64_t &flops) const;

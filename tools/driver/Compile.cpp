@@ -103,8 +103,19 @@ Failure Compiler::resume() {
     return {Exit::userError, request.model + ": was compiled for --micro-batch " +
                                  std::to_string(model.info.microBatch) + " --seq " +
                                  std::to_string(model.info.seq) + "; leave both out"};
-  Failure failure = restoreFlags(module(), request);
-  return failure ? failure : checkLossChunk();
+  if (Failure failure = restoreFlags(module(), request))
+    return failure;
+  if (Failure failure = checkLossChunk())
+    return failure;
+  return *request.from == Phase::memoryPlan ? checkPlanned() : Failure{};
+}
+
+/// What was planned elsewhere, and perhaps edited since.
+Failure Compiler::checkPlanned() {
+  PassManager passes(context.get());
+  buildPlanChecks(passes);
+  return failed(passes.run(module())) ? diagnosed(Exit::userError, "the plan is not sound")
+                                      : Failure{};
 }
 
 /// Once the flags are known that a resumed module was planned with.

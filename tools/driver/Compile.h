@@ -67,6 +67,7 @@ private:
   Failure runPhase(Phase phase, mlir::ModuleOp onto);
   Failure chooseRecompute();
   void chooseWeightPanels();
+  Failure checkPlanned();
   void chooseStreams();
   bool takeBackWhatIsOnlyFaster();
   Failure planPeak(int level, int64_t &peak, int &levels);

@@ -93,6 +93,8 @@ Result Machine::launch(const GraphExecObject &graph, StreamObject *stream) {
       branches_.push_back(std::make_unique<StreamObject>());
     StreamObject *branch = step.branch == 0 ? stream : branches_[step.branch - 1].get();
     Operation operation = step.operation;
+    if (operation.kind == Operation::Kind::wait && int(step.branch) == deafBranch_)
+      continue;
     if (operation.isExternal) {
       if (!events.contains(operation.event))
         return complain(errorInvalidValue, "a graph records an event that does not exist");

@@ -43,6 +43,8 @@ Machine::Machine() {
     memoryBytes = std::stoull(text);
   if (std::string text = variable("GRADC_FAKE_ORDER"); !text.empty())
     order_ = text;
+  if (std::string text = variable("GRADC_FAKE_DEAF"); !text.empty())
+    deafBranch_ = std::stoi(text);
   refusesCubins = variable("GRADC_FAKE_REFUSE") == "cubin";
   log_ = variable("GRADC_FAKE_LOG");
   std::string fail = variable("GRADC_FAKE_FAIL");

@@ -10,6 +10,7 @@
 //                          first runs as soon as it can; copies: all others do, and the branches
 //                          of a graph
 //   GRADC_FAKE_FAIL        SYMBOL:N:CODE: the Nth call of a function gives CODE
+//   GRADC_FAKE_DEAF        N: in graphs, the Nth stream of a capture (from 0) waits for nothing
 //   GRADC_FAKE_REFUSE      cubin: no cubin is taken
 //   GRADC_FAKE_LOG         a file that the name of each function called is appended to
 //
@@ -171,6 +172,7 @@ private:
   std::size_t allocated_ = 0;
   int opened_ = 0;
   std::string order_ = "late", log_, failing_;
+  int deafBranch_ = -1;
   int64_t failingCall_ = 0, callsSeen_ = 0;
   Result failingCode_ = success;
   Emulator emulator_;
