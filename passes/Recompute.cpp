@@ -10,6 +10,7 @@ namespace gradc {
 } // namespace gradc
 
 #include "llvm/Support/Format.h"
+#include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
 using namespace gradc;
@@ -57,8 +58,15 @@ private:
 
   /// A line for the level and one for each layer that computes something again.
   static SmallVector<std::string> describe(int chosen, int levels, const Choice &choice) {
-    SmallVector<std::string> lines{"level " + std::to_string(chosen) + " of 0 (keep all) to " +
-                                   std::to_string(levels - 1) + " (keep layer inputs)"};
+    int64_t flops = 0, bytes = 0;
+    for (const StretchChoice &stretch : choice.stretches) {
+      flops += stretch.bytesDropped > 0 ? stretch.flops : 0;
+      bytes += stretch.bytesDropped;
+    }
+    SmallVector<std::string> lines{
+        llvm::formatv("level {0} of 0 (keep all) to {1} (keep layer inputs): {2} again with {3:F3} "
+                      "GFLOP",
+                      chosen, levels - 1, mebibytes(bytes), static_cast<double>(flops) / 1e9)};
     for (const StretchChoice &stretch : choice.stretches) {
       if (stretch.bytesDropped == 0)
         continue;

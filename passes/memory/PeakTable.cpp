@@ -25,16 +25,19 @@ std::string describe(Operation *op) {
   return text;
 }
 
-/// The command that first writes each buffer.
-std::map<int32_t, Operation *> writersOf(const ProgramStorage &program) {
-  std::map<int32_t, Operation *> writers;
+/// What each buffer is, by the command that first writes it.
+std::map<int32_t, std::string> namesOf(const ProgramStorage &program) {
+  std::map<int32_t, std::string> names;
   for (const Command &command : program.commands()) {
     for (const Storage &result : command.results)
-      writers.try_emplace(result.buffer, command.op);
+      names.try_emplace(result.buffer, describe(command.op));
     if (command.workspace >= 0)
-      writers.try_emplace(command.workspace, command.op);
+      names.try_emplace(command.workspace,
+                        command.workspace == program.besideWorkspace
+                            ? "workspace of products of stream " + std::to_string(command.stream)
+                            : "workspace of " + describe(command.op));
   }
-  return writers;
+  return names;
 }
 
 /// The command index at which most bytes are alive.
@@ -69,7 +72,7 @@ SmallVector<std::string> peakTable(const ProgramStorage &program) {
   llvm::stable_sort(alive, [&](int32_t a, int32_t b) {
     return program.buffers[a].size > program.buffers[b].size;
   });
-  std::map<int32_t, Operation *> writers = writersOf(program);
+  std::map<int32_t, std::string> names = namesOf(program);
   SmallVector<std::string> lines{"most is alive at command " + std::to_string(peak) + ": " +
                                  std::to_string(alive.size()) + " buffers, " + mebibytes(total)};
   for (auto [i, number] : llvm::enumerate(alive)) {
@@ -78,11 +81,10 @@ SmallVector<std::string> peakTable(const ProgramStorage &program) {
       rest += buffer.size;
       continue;
     }
-    auto writer = writers.find(number);
-    lines.push_back(
-        mebibytes(buffer.size) + "  commands " + std::to_string(buffer.lower) + " to " +
-        std::to_string(buffer.upper - 1) + "  " +
-        (writer == writers.end() ? "carried over the microbatches" : describe(writer->second)));
+    auto name = names.find(number);
+    lines.push_back(mebibytes(buffer.size) + "  commands " + std::to_string(buffer.lower) + " to " +
+                    std::to_string(buffer.upper - 1) + "  " +
+                    (name == names.end() ? "carried over the microbatches" : name->second));
   }
   if (rest > 0)
     lines.push_back(mebibytes(rest) + "  in " + std::to_string(alive.size() - mostListed) +

@@ -135,14 +135,22 @@ struct ExplainCommand {
   ModelFlags flags;
 
   bool json = false;
+  std::string html;
 
   explicit ExplainCommand(CLI::App &app) {
     flags.add(app);
     app.add_flag("--json", json, "Print the metadata as JSON");
+    app.add_option("--html", html, "Not in this version");
   }
 
   int run() {
+    if (!html.empty())
+      return fail({Exit::userError, "--html is not implemented in this version; leave it out"});
     if (isExecutableFile(flags.request.model)) {
+      if (std::string given = flags.firstGiven(); !given.empty())
+        return fail({Exit::userError, given + ": " + flags.request.model +
+                                          " is compiled already; leave it out, or explain the "
+                                          "model with these flags"});
       Failure failure = explainExecutable(flags.request.model, json, llvm::outs());
       return failure ? fail(failure) : 0;
     }
@@ -166,8 +174,8 @@ static int dispatch(int argc, char **argv) {
   CLI::App *compile = app.add_subcommand("compile", "Compile a model definition to an executable");
   CLI::App *plan = app.add_subcommand("plan", "Parameters, FLOPs and memory; builds nothing");
   CLI::App *explain = app.add_subcommand(
-      "explain", "What each pass did and why: of a compiled executable (MODEL names it; flags are "
-                 "not looked at), or of a model with these flags");
+      "explain", "What each pass did and why: of a compiled executable (MODEL names it), or of a "
+                 "model with these flags");
   CompileCommand compileCommand(*compile);
   PlanCommand planCommand(*plan);
   ExplainCommand explainCommand(*explain);

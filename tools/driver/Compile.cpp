@@ -128,6 +128,9 @@ Failure Compiler::chooseBackend() {
     return {Exit::userError,
             "--streams 2: the CPU runs one command at a time; leave it out, or use "
             "--target cuda:ARCH"};
+  if (!request.passes.epilogues && request.target == "cpu")
+    return {Exit::userError, "--epilogues off: products on the CPU have none; leave it out, or use "
+                             "--target cuda:ARCH"};
   if (request.gemm == "auto")
     products = std::make_unique<ProductChoice>(ProductChoice::onThisMachine(hostOf(request)));
   auto chosen = makeBackend(request, products.get());
@@ -229,6 +232,7 @@ bool Compiler::takeBackWhatIsOnlyFaster() {
   }
   if (passes.streams > 1 && request.streams == "auto") {
     passes.streams = 1;
+    withoutStreams = true;
     return true;
   }
   return false;

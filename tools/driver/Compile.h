@@ -53,6 +53,8 @@ public:
   llvm::ArrayRef<std::pair<Phase, double>> timings() const { return seconds; }
   /// How products were chosen, in a line; empty where this compile chose none.
   const std::string &productsLine() const { return chosenProducts; }
+  /// Whether a second stream was planned for and did not fit.
+  bool gaveUpStreams() const { return withoutStreams; }
   /// What went wrong and changes nothing but speed, a line each.
   llvm::ArrayRef<std::string> warnings() const { return warningLines; }
 
@@ -90,6 +92,7 @@ private:
   std::unique_ptr<mlir::MLIRContext> context;
   ImportedModel model;
   std::string firstDiagnostic, chosenProducts;
+  bool withoutStreams = false;
   std::vector<std::string> warningLines;
   llvm::SmallVector<std::pair<Phase, double>> seconds;
 };

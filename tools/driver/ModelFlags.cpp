@@ -146,6 +146,13 @@ void ModelFlags::addCode(CLI::App &app) {
       ->check(CLI::Range(int64_t{1}, int64_t{4096}));
 }
 
+std::string ModelFlags::firstGiven() const {
+  for (const CLI::Option *option : command->get_options())
+    if (option->count() > 0 && !option->get_positional() && option->get_single_name() != "json")
+      return "--" + option->get_single_name();
+  return "";
+}
+
 Failure ModelFlags::finish() {
   if (Failure failure = fixed.check())
     return failure;

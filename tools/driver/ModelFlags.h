@@ -31,6 +31,8 @@ public:
   void add(CLI::App &app);
   /// After the parse: completes `request`, or says what is wrong with the flags together.
   Failure finish();
+  /// The first flag that was given, of those that describe a model; empty where there is none.
+  std::string firstGiven() const;
 
   CompileRequest request;
 

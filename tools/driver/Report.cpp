@@ -26,11 +26,11 @@ int64_t planned(const Compiler &compiler, llvm::StringRef name) {
   return plan.getAs<IntegerAttr>(name).getInt();
 }
 
-/// What was decided, a line each, behind the topic's name.
-void printDecisions(const Compiler &compiler, llvm::StringRef wanted, llvm::raw_ostream &out) {
+/// What was decided, behind the topic's name: the first line.
+void printDecision(const Compiler &compiler, llvm::StringRef wanted, llvm::raw_ostream &out) {
   forEachExplanation(compiler.module(), [&](llvm::StringRef topic, ArrayRef<Attribute> lines) {
     if (topic == wanted)
-      for (Attribute line : lines)
+      for (Attribute line : lines.take_front())
         out << llvm::left_justify(topic, 13) << cast<StringAttr>(line).getValue() << "\n";
   });
 }
@@ -47,8 +47,12 @@ void printMemory(const Compiler &compiler, const CompileRequest &request, llvm::
       << formatByteSize(memory.optimizer) << ", gradients " << formatByteSize(memory.gradients)
       << ", activations " << formatByteSize(memory.activations) << ", workspace "
       << formatByteSize(memory.workspace) << "\n";
-  printDecisions(compiler, "loss", out); // the logits are the largest tensor of most steps
-  printDecisions(compiler, "streams", out);
+  printDecision(compiler, "loss", out); // the logits are the largest tensor of most steps
+  if (request.recompute != "none")
+    printDecision(compiler, "recompute", out);
+  printDecision(compiler, "streams", out);
+  if (compiler.gaveUpStreams())
+    out << "streams      1: a second one does not fit the memory\n";
   out << "peak         " << formatByteSize(memory.peak) << " (arena "
       << formatByteSize(planned(compiler, "arena_bytes")) << ", "
       << llvm::format("%.1f %%", 100.0 * static_cast<double>(planned(compiler, "arena_bytes")) /
