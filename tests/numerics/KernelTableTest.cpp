@@ -53,9 +53,8 @@ TEST_P(KernelTable, WhatDoesMoreThanItMustHasAReason) {
     if (llvm::StringRef(use.name).starts_with("attention")) {
       EXPECT_FALSE(isAbove(use.bytes, use.leastBytes)) << use.bytes << " of " << use.leastBytes;
     }
-    // docs/design/gpu.md says why these do.
-    EXPECT_TRUE(llvm::StringRef(use.name).starts_with("attention") ||
-                llvm::StringRef(use.name).starts_with("cross_entropy"))
+    // docs/design/gpu.md says why they do.
+    EXPECT_TRUE(llvm::StringRef(use.name).starts_with("attention"))
         << use.bytes << " bytes of " << use.leastBytes << ", " << use.flops << " FLOPs of "
         << use.leastFlops;
   }
