@@ -88,6 +88,10 @@ public:
   /// Waits until everything launched has taken effect.
   virtual Status synchronize() = 0;
 
+  /// Between programs: nothing reads what the arena holds, before it is written again. A device may
+  /// lose it, to show who does.
+  virtual void forgetArena() {}
+
   /// Fills the arena with a pattern; arenaHighWater() then tells how many bytes from its start up
   /// to the last one that was written since, to 8 bytes.
   virtual Status fillArena() = 0;

@@ -47,8 +47,10 @@ bool Session::hasProgram(std::string_view name) const {
 
 Status Session::run(std::string_view name) {
   for (int64_t i = 0; i < executable_.programCount; ++i)
-    if (executable_.programs[i].name == name)
+    if (executable_.programs[i].name == name) {
+      device_->forgetArena();
       return device_->run(executable_.programs[i], observer_);
+    }
   return Status::user(
       fmt::format("this executable has no program {}; compile the model with it", name));
 }

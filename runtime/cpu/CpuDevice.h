@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <span>
 #include <vector>
 
 #include "runtime/Device.h"
@@ -31,6 +32,9 @@ public:
 
 protected:
   std::byte *resolve(const GradcBuffer &buffer, int64_t iteration) const;
+  std::span<std::byte> arenaBytes() const {
+    return {base_[GRADC_ARENA], size_t(size_[GRADC_ARENA])};
+  }
 
 private:
   Status checkRange(GradcSpace space, int64_t offset, int64_t bytes) const;

@@ -5,6 +5,7 @@
 #include "runtime/cpu/PeakProbe.h"
 #include "runtime/emulator/Gemm.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include <fmt/format.h>
@@ -33,6 +34,16 @@ Status EmulatedDevice::launch(const GradcLaunch &launch, int64_t iteration) {
   emulated.extent = launch.partCount;
   emulated.buffers.push_back({writeTable(launch, iteration), launch.table.bytes, false});
   return emulator_.run(emulated);
+}
+
+void EmulatedDevice::forgetArena() {
+  if (!isMeasured_)
+    std::ranges::fill(arenaBytes(), std::byte(0xFF)); // in every type of floating-point number
+}
+
+Status EmulatedDevice::fillArena() {
+  isMeasured_ = true;
+  return CpuDevice::fillArena();
 }
 
 std::byte *EmulatedDevice::writeTable(const GradcLaunch &launch, int64_t iteration) {

@@ -18,11 +18,17 @@ public:
   /// The GPU's library, played in plain loops.
   Status gemm(const GradcGemm &gemm, int64_t iteration) override;
 
+  /// Fills the arena with NaN: what reads memory that its program has not written shows, as on a
+  /// GPU it might. Not while the arena's use is measured.
+  void forgetArena() override;
+  Status fillArena() override;
+
 private:
   /// Fills the table of a launch in parts; its address.
   std::byte *writeTable(const GradcLaunch &launch, int64_t iteration);
 
   Emulator emulator_;
+  bool isMeasured_ = false;
 };
 
 } // namespace gradc::rt

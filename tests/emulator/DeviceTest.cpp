@@ -6,6 +6,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 namespace gradc::rt {
 namespace {
 
@@ -50,6 +52,27 @@ TEST(EmulatedDevice, ReportsWhatAKernelDoesWrong) {
                                               "behind buffer 0 (in), which has 8 bytes"});
   launch.tasks = 2;
   expectOk((*device)->launch(launch, 0));
+}
+
+/// But for what a measurement of the arena's use has filled it with.
+TEST(EmulatedDevice, ForgetsTheArenaBetweenPrograms) {
+  auto device = create();
+  ASSERT_TRUE(device.ok());
+  expectOk((*device)->allocate({64, 64, nullptr, 0}));
+  float value = 1;
+  for (GradcSpace space : {GRADC_STATE, GRADC_ARENA}) {
+    expectOk((*device)->write(space, 8, &value, sizeof(value)));
+    (*device)->forgetArena();
+    float read = 0;
+    expectOk((*device)->read(space, 8, &read, sizeof(read)));
+    EXPECT_EQ(std::isnan(read), space == GRADC_ARENA) << read;
+  }
+  expectOk((*device)->fillArena());
+  expectOk((*device)->write(GRADC_ARENA, 8, &value, sizeof(value)));
+  (*device)->forgetArena();
+  auto reached = (*device)->arenaHighWater();
+  ASSERT_TRUE(reached.ok());
+  EXPECT_EQ(*reached, 16);
 }
 
 TEST(EmulatedDevice, RefusesAKernelThatIsNotEmulated) {
