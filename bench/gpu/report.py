@@ -109,7 +109,8 @@ def aim_rows(result):
 def kernel_lines(name, figures, rates):
     rows = figures["table"]
     yield f"### Kernels of a step of {name}"
-    yield f"{figures['launches']} launches, {figures['ms']:.2f} ms; traced, one after another."
+    yield (f"{figures['launches']} launches, {figures['ms']:.2f} ms; traced, one after another. FLOPs and bytes are "
+           "what the kernels do, recomputation and repeated reads included.")
     yield ""
     copy = rates and rates["copy_bytes_per_s"]
     yield from table(

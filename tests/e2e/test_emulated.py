@@ -111,6 +111,37 @@ class Tensors(Case):
                 self.check_beside_cpu(model, 2 * BOUNDS["fp32"].loss, *flags, "--fuse", fuse)
 
 
+class Traces(Case):
+    def check_trace(self, mode, *target):
+        """What a trace tells of each kernel in a step is what `gradc explain` tells of it: the kernel's own
+        count, where there is none the fewest bytes and FLOPs that would do."""
+        folder = GOLDENS / "tiny-gpt2"
+        golden = read_golden(folder)
+        executable = compile_model(folder, f"traced-{mode}", *compile_flags(golden), *MODES[mode], *target)
+        told = json.loads(run(GRADC, "explain", executable, "--json").stdout)["kernels"]
+        expected = {use["name"]: [use["launches"], *(use.get(key, use[f"least_{key}"]) for key in ("bytes", "flops"))]
+                    for use in told if use["launches"]}
+        trace, traced = fresh("trace.json"), {}
+        run(executable, "train", *train_flags(folder, golden), "--steps", 1, "--trace", trace)
+        for event in json.loads(trace.read_text())["traceEvents"]:
+            if event.get("cat") in ("kernel", "matmul"):
+                sums = traced.setdefault(event["name"], [0, 0, 0])
+                for i, amount in enumerate((1, event["args"]["bytes"], event["args"]["flops"])):
+                    sums[i] += amount
+        self.assertEqual(traced, expected)
+        return told
+
+    def test_tells_of_a_gpus_kernels_what_explain_tells(self):
+        for mode in ("fp32", "bf16", "fp8"):
+            told = self.check_trace(mode, *EMULATED)
+            self.assertTrue(all("bytes" in use and "flops" in use for use in told))
+            self.assertTrue(any(use["library"] for use in told))
+            self.assertTrue(any(use["flops"] > use["least_flops"] for use in told))
+
+    def test_tells_of_the_cpus_kernels_what_explain_tells(self):
+        self.check_trace("fp32")
+
+
 class Targets(Case):
     def test_assembly_needs_no_toolkit(self):
         for precision in ("fp32", "bf16"):

@@ -38,6 +38,7 @@ class Emulated(Case):
         ours = sum(2 * p["m"] * p["n"] * p["k"] * p["launches"] for p in result["bench"][0]["products"])
         self.assert_within(abs(flops - ours) / ours, 1e-9, "FLOPs of products")
         self.assertTrue(any(row["kind"] == "attention backward" for row in table))
+        self.assertTrue(all(row["bytes"] >= row["least_bytes"] > 0 for row in table))
         model = result["summary"]["tiny-gpt2"]
         self.assertGreater(model["gradc"]["tokens_per_s"], 0)
         self.assertGreater(model["gradc"]["peak_bytes"], model["one_stream"]["peak_bytes"])
