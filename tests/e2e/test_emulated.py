@@ -1,7 +1,11 @@
 """GPU kernels, run by the host's emulator, in whole training steps: against the same PyTorch goldens and
 within the same bounds as the CPU's (test_goldens.py, test_precision.py), and against the CPU."""
 
+import contextlib
 import json
+import os
+import pty
+import subprocess
 import unittest
 
 import test_goldens
@@ -140,6 +144,27 @@ class Traces(Case):
 
     def test_tells_of_the_cpus_kernels_what_explain_tells(self):
         self.check_trace("fp32")
+
+
+class Evaluation(Case):
+    def test_tells_a_terminal_how_far_it_is(self):
+        folder = GOLDENS / "tiny-gpt2"
+        executable = compile_model(folder, "eval", *compile_flags(read_golden(folder)), *EMULATED)
+        data = fresh("eval.bin")
+        data.write_bytes(8 * (folder / "tokens.bin").read_bytes()[1024:])  # behind llm.c's header
+        terminal, errors = pty.openpty()
+        process = subprocess.Popen([executable, "eval", "--data", data, "--init-weights",
+                                    folder / "model.safetensors", "--json"], stdout=subprocess.PIPE, stderr=errors)
+        os.close(errors)
+        text = ""
+        with open(terminal, "rb", buffering=0) as shown, contextlib.suppress(OSError):  # EIO: its end
+            while part := shown.read(4096):
+                text += part.decode()
+        printed, _ = process.communicate()
+        self.assertEqual(process.returncode, 0, text)
+        self.assertEqual(set(json.loads(printed)), {"loss", "perplexity", "tokens"})
+        self.assertRegex(text, r"^\rbatch \d+/\d+  loss \d\.\d{4}  \d+ tok/s  ETA \w+\x1b\[K\r")
+        self.assertTrue(text.endswith("\r\x1b[K"), text)
 
 
 class Targets(Case):

@@ -15,7 +15,7 @@ import compare
 import correctness
 import report
 import speed
-from stages import FAILED, NOT_RUN, Absent, Check, Done, Problem, run_well
+from stages import FAILED, NOT_RUN, OUT_OF_TIME, Absent, Check, Done, Problem, run_well
 
 
 def ends(process):
@@ -43,6 +43,7 @@ class Stages(Case):
         self.assertIsNone(checked.stage("hangs", 1, lambda limit: run_well([hang], limit)))
         self.assertLess(time.monotonic() - begin, 30)
         self.assertIn("hang was not done within 1 s", checked.results[0]["detail"])
+        self.assertEqual(checked.results[0]["status"], OUT_OF_TIME)
         self.assertTrue(ends(int(pid.read_text())), "the child lives on")
         self.assertEqual(checked.stage("next", 5, lambda limit: {"ran": True}), {"ran": True})
         self.assertFalse(checked.passed())
@@ -74,14 +75,15 @@ class Stages(Case):
     def test_what_time_is_left_for(self):
         checked = Check(0.5)
         checked.stage("late", 10, lambda limit: {})
-        self.assertEqual(checked.results[0]["status"], FAILED)
+        self.assertEqual(checked.results[0]["status"], OUT_OF_TIME)
+        self.assertFalse(checked.passed())
         self.assertIn("not begun", checked.results[0]["detail"])
 
     def test_more_time_is_more_for_each_stage(self):
         limits = []
-        for seconds in (100, 460, 4600):
-            Check(seconds).stage("any", 20, lambda limit: limits.append(limit.seconds))
-        self.assertEqual(limits, [20, 20, 200])
+        for seconds, slowness in ((100, 1), (460, 1), (4600, 1), (460, 10), (4600, 10), (9200, 10), (100, 10)):
+            Check(seconds, slowness=slowness).stage("any", 20, lambda limit: limits.append(round(limit.seconds)))
+        self.assertEqual(limits, [20, 20, 200, 200, 200, 400, 100])
 
     def test_absent_tools_do_not_fail_a_check(self):
         def absent(limit):
