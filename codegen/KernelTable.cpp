@@ -38,20 +38,10 @@ int64_t bytesOf(exec::MatrixAttr matrix, int64_t elements) {
 }
 
 void add(KernelUse &use, exec::GemmOp gemm, int64_t times) {
-  int64_t m = gemm.getM(), n = gemm.getN(), k = gemm.getK();
-  int64_t bytes = bytesOf(gemm.getA(), m * k) + bytesOf(gemm.getB(), k * n) +
-                  bytesOf(gemm.getC(), m * n) * (gemm.getAccumulate() ? 2 : 1);
-  if (exec::EpilogueAttr epilogue = gemm.getEpilogueAttr()) {
-    if (epilogue.getBias())
-      bytes += bytesOf(epilogue.getBias(), n);
-    if (epilogue.getAux())
-      bytes += bytesOf(epilogue.getAux(), m * n);
-  }
-  times *= gemm.getBatch();
-  use.bytes += times * bytes;
-  use.flops += times * 2 * m * n * k;
-  use.leastBytes = use.bytes;
-  use.leastFlops = use.flops;
+  CommandWork work = workOf(gemm);
+  use.launches += times;
+  use.leastBytes = use.bytes += times * work.bytes;
+  use.leastFlops = use.flops += times * work.flops;
 }
 
 /// The number between two dots of an op's name, or before its end: h.3.attn is of layer 3.
@@ -69,6 +59,26 @@ int64_t layerOf(Location location) {
 }
 
 } // namespace
+
+CommandWork workOf(exec::LaunchOp launch) {
+  if (exec::WorkAttr work = launch.getWorkAttr())
+    return {work.getBytes(), work.getFlops()};
+  return {static_cast<int64_t>(launch.getBytes()), static_cast<int64_t>(launch.getFlops())};
+}
+
+CommandWork workOf(exec::GemmOp gemm) {
+  int64_t m = gemm.getM(), n = gemm.getN(), k = gemm.getK();
+  int64_t bytes = bytesOf(gemm.getA(), m * k) + bytesOf(gemm.getB(), k * n) +
+                  bytesOf(gemm.getC(), m * n) * (gemm.getAccumulate() ? 2 : 1);
+  if (exec::EpilogueAttr epilogue = gemm.getEpilogueAttr()) {
+    if (epilogue.getBias())
+      bytes += bytesOf(epilogue.getBias(), n);
+    if (epilogue.getAux())
+      bytes += bytesOf(epilogue.getAux(), m * n);
+  }
+  auto batch = static_cast<int64_t>(gemm.getBatch());
+  return {batch * bytes, batch * 2 * m * n * k};
+}
 
 std::string productName(exec::GemmOp gemm) {
   std::string name =
@@ -94,7 +104,6 @@ std::vector<KernelUse> kernelTable(ModuleOp planned) {
     KernelUse &use = products[name];
     use.name = name;
     use.isLibrary = true;
-    use.launches += times;
     add(use, gemm, times);
   });
   std::vector<KernelUse> table;

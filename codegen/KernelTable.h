@@ -24,6 +24,14 @@ struct KernelUse {
   std::string reason;     ///< why it does more than the least
 };
 
+/// What a command does each time: the kernel's own count, of a kernel that its target does not
+/// count the fewest bytes and FLOPs that would do. It is what traces tell.
+struct CommandWork {
+  int64_t bytes = 0, flops = 0;
+};
+CommandWork workOf(exec::LaunchOp launch);
+CommandWork workOf(exec::GemmOp gemm);
+
 /// Kernels of all programs in the order in which they are defined, then the library's products;
 /// launches are those of train_step.
 std::vector<KernelUse> kernelTable(mlir::ModuleOp planned);

@@ -192,7 +192,7 @@ static json::Value describe(const CompileFlags &flags) {
                       {"weight_panels", flags.weightPanels ? "on" : "off"},
                       {"streams", flags.streams},
                       {"document_mask", separator ? "on" : "off"},
-                      {"document_separator", separator.value_or(-1)},
+                      {"document_separator", separator ? json::Value(*separator) : "none"},
                       {"gemm", flags.gemm},
                       {"mesh", "dp=1,tp=1,pp=1,cp=1"},
                       {"zero", 0},

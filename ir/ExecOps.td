@@ -111,9 +111,9 @@ def Exec_ProgramOp : Exec_Op<"program", [Symbol, NoTerminator, SingleBlock]> {
 def Exec_LaunchOp : Exec_Op<"launch"> {
   let summary = "Runs a kernel over its tasks";
   let description = [{
-    `product` marks matrix products, whose share of a step `bench` prints. `flops` and `bytes` are
-    what traces tell; `work`, where the target counts it, is what the kernel table of `explain`
-    tells.
+    `product` marks matrix products, whose share of a step `bench` prints. `work`, where the target
+    counts it, is what traces and the kernel table of `explain` tell; elsewhere they tell `flops` and
+    `bytes`, the cost of the op.
 
     In parts, the kernel runs on several groups of buffers at once: `buffers` has each part's in
     turn, `extent` and `tasks` are of all together. On GPUs the kernel finds its part in a table,

@@ -9,7 +9,7 @@
 
 #include <cstdint>
 
-inline constexpr int64_t GRADC_ABI_VERSION = 5;
+inline constexpr int64_t GRADC_ABI_VERSION = 6;
 
 extern "C" {
 
@@ -91,7 +91,7 @@ struct GradcLaunch {
   int64_t bufferCount;              ///< of the kernel
   const GradcBuffer *buffers;       ///< bufferCount of them; in parts: of each part in turn
   int64_t flops;                    ///< arithmetic operations of the launch, for traces
-  int64_t bytes;                    ///< bytes it must move at least, for traces
+  int64_t bytes;                    ///< bytes that it asks memory for, for traces
   int64_t isProduct;                ///< 1: a matrix product, for the bench's share of them
   int64_t partCount = 0;            ///< 0: not in parts
   const GradcPart *parts = nullptr; ///< null where not in parts
@@ -152,6 +152,8 @@ struct GradcGemm {
   GradcBuffer aux;
   int64_t auxStride; ///< elements from row to row
   int64_t stream;    ///< see GradcStreamEvent
+  int64_t flops;     ///< of all batches, for traces
+  int64_t bytes;     ///< of all batches, each operand read once and C written once, for traces
 };
 
 /// Launches and products of one stream run in the program's order; those of another may run beside

@@ -38,8 +38,8 @@ struct LaunchRecord {
   const char *name;
   LaunchKind kind;
   LaunchTimes times;
-  double flops; ///< arithmetic operations
-  double bytes; ///< bytes it must move at least
+  int64_t flops; ///< arithmetic operations
+  int64_t bytes; ///< bytes that it asks memory for
 };
 
 using LaunchObserver = std::function<void(const LaunchRecord &)>;

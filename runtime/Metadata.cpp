@@ -37,6 +37,11 @@ public:
     }
     return value->get<int64_t>();
   }
+  /// An integer not below 0; -1 of "none".
+  int64_t integerOrNone(const char *key) {
+    const json *value = find(key);
+    return value && *value == "none" ? -1 : integer(key);
+  }
   double number(const char *key) {
     const json *value = find(key);
     if (!value || !value->is_number()) {
@@ -164,7 +169,7 @@ void readFlags(Reader flags, Metadata &metadata) {
   metadata.recompute = flags.string("recompute");
   metadata.mesh = flags.string("mesh");
   metadata.target = flags.string("target");
-  metadata.documentSeparator = flags.integer("document_separator", -1);
+  metadata.documentSeparator = flags.integerOrNone("document_separator");
   metadata.init = flags.string("init");
   metadata.cpuFeatures = enabledFeatures(flags.string("cpu_features"));
 }

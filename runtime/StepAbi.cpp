@@ -31,20 +31,13 @@ void gradc_launch(GradcContext *context, const GradcLaunch *launch) {
          {launch->name,
           launch->isProduct ? LaunchKind::gemm : LaunchKind::kernel,
           {},
-          double(launch->flops),
-          double(launch->bytes)},
+          launch->flops,
+          launch->bytes},
          [&] { return context->device->launch(*launch, context->iteration); });
 }
 
 void gradc_gemm(GradcContext *context, const GradcGemm *gemm) {
-  double batch = double(gemm->batch[0]) * double(gemm->batch[1]);
-  double m = double(gemm->m), n = double(gemm->n), k = double(gemm->k);
-  record(*context,
-         {gemm->name,
-          LaunchKind::gemm,
-          {},
-          2 * batch * m * n * k,
-          4 * batch * (m * k + k * n + m * n)},
+  record(*context, {gemm->name, LaunchKind::gemm, {}, gemm->flops, gemm->bytes},
          [&] { return context->device->gemm(*gemm, context->iteration); });
 }
 

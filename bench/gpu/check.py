@@ -3,8 +3,8 @@
     check FOLDER [--seconds N] [--results DIR]
 
 Prints a line a stage and leaves check.json and check.md in FOLDER/results, written anew after every
-stage. Exit code 0: no stage failed; 1: one did. A stage for which the machine lacks a tool (PyTorch,
-compute-sanitizer) says so and has not failed.
+stage. Exit code 0: no stage failed or ran out of time; 1: one did. A stage for which the machine lacks
+a tool (PyTorch, compute-sanitizer) says so and has not failed.
 """
 
 import argparse
@@ -20,6 +20,8 @@ import report
 import speed
 from stages import USUAL_SECONDS, Check, Problem
 
+EMULATED_SLOWNESS = 10  # the emulator's time is the host's, which may have other work to do
+
 
 class Folder:
     """What bench/gpu/build made, and where results go."""
@@ -28,6 +30,7 @@ class Folder:
         self.path = path.resolve()
         self.contents = json.loads((self.path / "contents.json").read_text())
         self.emulated = self.contents["emulated"]
+        self.slowness = EMULATED_SLOWNESS if self.emulated else 1
         self.scripts = self.path / "scripts"
         self.results = results or self.path / "results"
         self.scratch = self.results / "scratch"
@@ -110,8 +113,9 @@ def write_results(folder, check, begun):
 def parse_arguments():
     parser = argparse.ArgumentParser(prog="check", description=__doc__.split("\n", 1)[0])
     parser.add_argument("folder", type=pathlib.Path, help="what bench/gpu/build made")
-    parser.add_argument("--seconds", type=float, default=USUAL_SECONDS,
-                        help=f"of the whole check (default {USUAL_SECONDS}); with more, stages have more as well")
+    parser.add_argument("--seconds", type=float,
+                        help=f"of the whole check (default {USUAL_SECONDS}, of an emulated folder "
+                             f"{EMULATED_SLOWNESS * USUAL_SECONDS}); with more, stages have more as well")
     parser.add_argument("--results", type=pathlib.Path, help="where results go (default FOLDER/results)")
     return parser.parse_args()
 
@@ -123,7 +127,8 @@ def main():
     except (OSError, ValueError, KeyError) as error:
         sys.exit(f"{arguments.folder}: {error}: expected a folder that bench/gpu/build made")
     begun = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
-    check = Check(arguments.seconds, lambda: write_results(folder, check, begun))
+    seconds = folder.slowness * USUAL_SECONDS if arguments.seconds is None else arguments.seconds
+    check = Check(seconds, lambda: write_results(folder, check, begun), folder.slowness)
     run_stages(folder, check)
     print(f"\n{(folder.results / 'check.md').read_text()}")
     return 0 if check.passed() else 1

@@ -1,7 +1,7 @@
 """The figures of a check's stages put together, and as a page to read."""
 
 import speed
-from stages import FAILED, NOT_RUN, PASSED
+from stages import FAILED, NOT_RUN, OUT_OF_TIME, PASSED
 
 # What is aimed at on an H200: (key of a model's figures, words, least).
 AIMS = (
@@ -109,7 +109,8 @@ def aim_rows(result):
 def kernel_lines(name, figures, rates):
     rows = figures["table"]
     yield f"### Kernels of a step of {name}"
-    yield f"{figures['launches']} launches, {figures['ms']:.2f} ms; traced, one after another."
+    yield (f"{figures['launches']} launches, {figures['ms']:.2f} ms; traced, one after another. FLOPs and bytes are "
+           "what the kernels do, recomputation and repeated reads included.")
     yield ""
     copy = rates and rates["copy_bytes_per_s"]
     yield from table(
@@ -124,9 +125,10 @@ def kernel_lines(name, figures, rates):
 
 def markdown(result):
     counts = {status: sum(entry["status"] == status for entry in result["stages"])
-              for status in (PASSED, FAILED, NOT_RUN)}
+              for status in (PASSED, FAILED, OUT_OF_TIME, NOT_RUN)}
     lines = [f"# GPU check of {result['begun']}", "", *(f"- {line}" for line in machine_lines(result)), "",
-             f"**{counts[PASSED]} stages passed, {counts[FAILED]} failed, {counts[NOT_RUN]} could not run.**", ""]
+             f"**{counts[PASSED]} stages passed, {counts[FAILED]} failed, {counts[OUT_OF_TIME]} ran out of "
+             f"time, {counts[NOT_RUN]} could not run.**", ""]
     lines += table(("stage", "result", "s", ""), [(entry["stage"], entry["status"], f"{entry['seconds']:.1f}",
                                                    entry["detail"].replace("|", "/")) for entry in result["stages"]])
     if refused := result["contents"]["refused"]:

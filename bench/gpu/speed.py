@@ -11,6 +11,9 @@ from stages import Absent, Problem, run, run_well
 TRACED_STEPS = 3
 ATTENTION = re.compile(r"attention(_grad)?(_k\d+)?$")
 LARGE_LAUNCH = 8 << 20  # bytes: row kernels that move less are not held against the copy's rate
+# A model's backward of attention is four products. The fewest that a kernel can do are five: scores
+# are computed again, not kept.
+MODEL_OF_LEAST_BACKWARD = 4 / 5
 
 
 def last_json(done, what):
@@ -39,8 +42,8 @@ def kind_of(event):
 
 
 def read_trace(path, steps):
-    """The kernels of the last traced step, by the time that they took. Rates times times give back
-    what a launch does: `flops`, and `bytes` that it must move."""
+    """The kernels of the last traced step, by the time that they took, with the `flops` and `bytes` of
+    what they do."""
     events = json.loads(path.read_text())["traceEvents"]
     launches = [event for event in events if event.get("cat") in ("kernel", "matmul")]
     if not launches or len(launches) % steps:
@@ -48,20 +51,32 @@ def read_trace(path, steps):
     table = {}
     for event in launches[-(len(launches) // steps):]:
         row = table.setdefault(event["name"], {"kernel": event["name"], "kind": kind_of(event), "launches": 0,
-                                               "ms": 0.0, "flops": 0.0, "bytes": 0.0})
+                                               "ms": 0.0, "flops": 0, "bytes": 0})
         row["launches"] += 1
         row["ms"] += event["dur"] / 1e3
-        row["flops"] += event["args"]["gflops"] * event["dur"] * 1e3
-        row["bytes"] += event["args"]["gbytes_per_s"] * event["dur"] * 1e3
+        for key in ("flops", "bytes"):
+            row[key] += event["args"][key]
     return sorted(table.values(), key=lambda row: -row["ms"])
+
+
+def add_least(table, uses):
+    """Adds `least_flops` and `least_bytes`, the fewest that would do, as the executable tells them."""
+    uses = {use["name"]: use for use in uses}
+    for row in table:
+        use = uses.get(row["kernel"], {"launches": 0})
+        if use["launches"] != row["launches"]:
+            raise Problem(f"{row['kernel']}: the trace has {row['launches']} launches a step, the executable tells "
+                          f"{use['launches']}")
+        row |= {key: use[key] for key in ("least_flops", "least_bytes")}
 
 
 def kernels(folder, entry, limit):
     """Each kernel's time, from a trace of whole steps."""
-    trace = folder.fresh("trace.json")
-    run_well([folder.path / entry["executable"], "train", "--data", folder.path / "tokens.bin", "--steps",
+    trace, executable = folder.fresh("trace.json"), folder.path / entry["executable"]
+    run_well([executable, "train", "--data", folder.path / "tokens.bin", "--steps",
               TRACED_STEPS, "--trace-steps", TRACED_STEPS, "--trace", trace], limit, folder.environment)
     table = read_trace(trace, TRACED_STEPS)
+    add_least(table, last_json(run_well([executable, "info", "--json"], limit, folder.environment), "info")["kernels"])
     return {"launches": sum(row["launches"] for row in table), "ms": sum(row["ms"] for row in table),
             "table": table}
 
@@ -104,19 +119,21 @@ def rates(folder, entries, limit):
 def kernel_shares(table, alone, measured):
     """The kernels of a step against what the machine can do, by kind: shares, None where not known."""
     def sums(kind, key, least=0):
-        rows = [row for row in table if row["kind"] == kind and row["bytes"] >= least * row["launches"]]
+        rows = [row for row in table if row["kind"] == kind and row["least_bytes"] >= least * row["launches"]]
         return sum(row[key] for row in rows), sum(row["ms"] for row in rows) / 1e3
 
     def share(amount, seconds, best):
         return amount / seconds / best if amount and seconds and best else None
 
     product_seconds = sums("product", "flops")[1]
+    backward, backward_seconds = sums("attention backward", "least_flops")
     return {
         "products_of_library_alone": alone / product_seconds if alone and product_seconds else None,
-        "attention_forward_of_peak": share(*sums("attention forward", "flops"), measured["bf16_flops_per_s"]),
-        "attention_backward_of_peak": share(*sums("attention backward", "flops"),
+        "attention_forward_of_peak": share(*sums("attention forward", "least_flops"),
+                                           measured["bf16_flops_per_s"]),
+        "attention_backward_of_peak": share(MODEL_OF_LEAST_BACKWARD * backward, backward_seconds,
                                             measured["bf16_flops_per_s"]),
-        "rows_of_copy": share(*sums("rows", "bytes", LARGE_LAUNCH), measured["copy_bytes_per_s"]),
+        "rows_of_copy": share(*sums("rows", "least_bytes", LARGE_LAUNCH), measured["copy_bytes_per_s"]),
     }
 
 

@@ -2,7 +2,7 @@
 
 A stage's work is a function of a Limit. It runs its commands through run(), which ends them with all
 their children when the limit is reached, and returns figures for the report or raises: Problem says
-what is wrong, Absent what is not there to do it with.
+what is wrong, OutOfTime what was not done by then, Absent what is not there to do it with.
 """
 
 import dataclasses
@@ -12,11 +12,15 @@ import subprocess
 import tempfile
 import time
 
-PASSED, FAILED, NOT_RUN = "passed", "failed", "not run"
+PASSED, FAILED, OUT_OF_TIME, NOT_RUN = "passed", "failed", "out of time", "not run"
 
 
 class Problem(Exception):
     """What the stage found to be wrong."""
+
+
+class OutOfTime(Problem):
+    """What was not done in time: nothing was found to be wrong, and nothing to be right."""
 
 
 class Absent(Exception):
@@ -51,7 +55,7 @@ class Done:
 
 
 def run(arguments, limit, environment=None):
-    """A Problem when it cannot be started or is not done in time."""
+    """A Problem when it cannot be started, OutOfTime when it is not done in time."""
     arguments = [str(argument) for argument in arguments]
     name = os.path.basename(arguments[0])
     # Files and not pipes: a child of the command that lives on would keep a pipe open.
@@ -64,7 +68,7 @@ def run(arguments, limit, environment=None):
         try:
             code = process.wait(max(0, limit.left()))
         except subprocess.TimeoutExpired:
-            raise Problem(f"{' '.join([name, *arguments[1:2]])} was not done within {limit.seconds:.0f} s")
+            raise OutOfTime(f"{' '.join([name, *arguments[1:2]])} was not done within {limit.seconds:.0f} s")
         finally:
             end_all(process)
         for file in (output, errors):
@@ -97,12 +101,12 @@ USUAL_SECONDS = 460  # of a whole check
 
 
 class Check:
-    """The stages run so far, within `seconds` all together; `changed` is called after each. Where that
-    is more than usual, for a slow machine, each stage has more in proportion."""
+    """The stages run so far, within `seconds` all together; `changed` is called after each. A stage has
+    `slowness` times its limit; more in proportion where `seconds` is more than so many times the usual."""
 
-    def __init__(self, seconds, changed=lambda: None):
+    def __init__(self, seconds, changed=lambda: None, slowness=1):
         self.limit = Limit(seconds)
-        self.pace = max(1, seconds / USUAL_SECONDS)
+        self.pace = max(slowness, seconds / USUAL_SECONDS)
         self.changed = changed
         self.results = []
 
@@ -112,21 +116,23 @@ class Check:
         seconds = min(seconds * self.pace, self.limit.left())
         try:
             if seconds < 1:
-                raise Problem(f"not begun: the {self.limit.seconds:.0f} s of the whole check are used up")
+                raise OutOfTime(f"not begun: the {self.limit.seconds:.0f} s of the whole check are used up")
             figures = work(Limit(seconds)) or {}
             status = PASSED
         except Absent as reason:
             status, detail = NOT_RUN, str(reason)
+        except OutOfTime as limit:
+            status, detail = OUT_OF_TIME, str(limit)
         except Problem as problem:
             status, detail = FAILED, str(problem)
         except Exception as error:  # whatever a broken file or tool gave this script to read
             status, detail = FAILED, f"the check could not read the result: {type(error).__name__}: {error}"
         self.results.append({"stage": name, "status": status, "seconds": time.monotonic() - begin,
                              "detail": detail, "figures": figures})
-        print(f"{status:8} {self.results[-1]['seconds']:6.1f} s  {name}{': ' if detail else ''}{detail}",
+        print(f"{status:11} {self.results[-1]['seconds']:6.1f} s  {name}{': ' if detail else ''}{detail}",
               flush=True)
         self.changed()
         return figures
 
     def passed(self):
-        return bool(self.results) and all(result["status"] != FAILED for result in self.results)
+        return bool(self.results) and all(result["status"] in (PASSED, NOT_RUN) for result in self.results)

@@ -39,9 +39,9 @@ public:
     launchType = llvm::StructType::get(
         context, {ptr, ptr, ptr, i64, i64, i64, ptr, i64, i64, i64, i64, ptr, bufferType, i64});
     gemmType = llvm::StructType::get(
-        context, {ptr,        i64, i64,        i64, pair,       matrixType, matrixType,
-                  matrixType, i64, bufferType, i64, i64,        i64,        bufferType,
-                  bufferType, i64, bufferType, i64, bufferType, i64,        i64});
+        context, {ptr,        i64,        i64,        i64, pair, matrixType, matrixType, matrixType,
+                  i64,        bufferType, i64,        i64, i64,  bufferType, bufferType, i64,
+                  bufferType, i64,        bufferType, i64, i64,  i64,        i64});
     eventType = llvm::StructType::get(context, {i64, i64});
     declareAbi();
   }
@@ -133,6 +133,7 @@ private:
         parts.push_back(llvm::ConstantStruct::get(
             partType, {number(part.getExtent()), number(part.getFirstTask())}));
     size_t count = buffers.size() / std::max<size_t>(1, parts.size());
+    CommandWork work = workOf(op);
     auto *list = llvm::ArrayType::get(bufferType, buffers.size());
     auto *partList = llvm::ArrayType::get(partType, parts.size());
     return global(
@@ -141,8 +142,8 @@ private:
             {text(op.getKernel()), orNull(target.getFunction(op.getKernel())),
              orNull(target.getNamedGlobal(op.getKernel())), number(op.getExtent()),
              number(op.getTasks()), number(count),
-             global(llvm::ConstantArray::get(list, buffers), "buffers"), number(op.getFlops()),
-             number(op.getBytes()), number(op.getProduct() ? 1 : 0), number(parts.size()),
+             global(llvm::ConstantArray::get(list, buffers), "buffers"), number(work.flops),
+             number(work.bytes), number(op.getProduct() ? 1 : 0), number(parts.size()),
              parts.empty() ? orNull(nullptr)
                            : global(llvm::ConstantArray::get(partList, parts), "parts"),
              buffer(op.getTableAttr()), number(op.getStream())}),
@@ -153,6 +154,7 @@ private:
     exec::EpilogueAttr epilogue = op.getEpilogueAttr();
     exec::MatrixAttr bias = epilogue ? epilogue.getBias() : exec::MatrixAttr();
     exec::MatrixAttr aux = epilogue ? epilogue.getAux() : exec::MatrixAttr();
+    CommandWork work = workOf(op);
     return global(llvm::ConstantStruct::get(
                       gemmType, {text(productName(op)),
                                  number(op.getM()),
@@ -174,7 +176,9 @@ private:
                                  number(bias ? typeNumber(bias.getElement()) : 0),
                                  buffer(aux ? aux.getBuffer() : exec::BufferAttr()),
                                  number(aux ? aux.getRowStride() : 0),
-                                 number(op.getStream())}),
+                                 number(op.getStream()),
+                                 number(work.flops),
+                                 number(work.bytes)}),
                   "gemm");
   }
 

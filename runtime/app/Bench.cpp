@@ -80,7 +80,7 @@ Status observeProducts(Session &session, int64_t steps, Measured &measured) {
     if (launch.kind != LaunchKind::gemm)
       return;
     seconds += taken;
-    flops += launch.flops;
+    flops += double(launch.flops);
   });
   for (int64_t step = 0; step < steps; ++step)
     GRADC_RETURN_IF_ERROR(session.run("train_step"));

@@ -8,6 +8,7 @@
 #include "runtime/app/Commands.h"
 #include "runtime/app/Evaluation.h"
 #include "runtime/app/Weights.h"
+#include "runtime/metrics/Progress.h"
 
 namespace gradc::rt {
 
@@ -17,7 +18,13 @@ Status evaluate(const GradcExecutable &executable, const Metadata &metadata,
                          Evaluation::open(metadata, options.data, options.batches));
   GRADC_ASSIGN_OR_RETURN(auto session, Session::open(executable, metadata, options.threads));
   GRADC_RETURN_IF_ERROR(loadWeights(*session, options.weights));
-  GRADC_ASSIGN_OR_RETURN(EvalResult result, evaluation.run(*session));
+  // Standard output is the result's alone.
+  EvalProgress progress({.out = stderr, .totalSteps = evaluation.batches()});
+  auto show = [&](uint64_t batches, const EvalResult &soFar) {
+    progress.update(batches, soFar.loss, soFar.tokens);
+  };
+  GRADC_ASSIGN_OR_RETURN(EvalResult result, evaluation.run(*session, show));
+  progress.finish();
   double perplexity = std::exp(result.loss);
   if (options.json) {
     nlohmann::json object{

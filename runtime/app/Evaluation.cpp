@@ -32,17 +32,18 @@ Expected<Evaluation> Evaluation::open(const Metadata &metadata, const std::strin
   return Evaluation(std::move(batches), limit);
 }
 
-Expected<EvalResult> Evaluation::run(Session &session) const {
+uint64_t Evaluation::batches() const {
+  return limit_ > 0 ? std::min(batches_.count(), uint64_t(limit_)) : batches_.count();
+}
+
+Expected<EvalResult> Evaluation::run(Session &session, const EvalObserver &observe) const {
   const Metadata &metadata = session.metadata();
   std::size_t count = std::size_t(metadata.microBatch * metadata.seq);
   int64_t bytes = int64_t(count * sizeof(int32_t));
   std::vector<int32_t> tokens(count), targets(count);
   GRADC_RETURN_IF_ERROR(fillPositions(session, "eval_loss"));
-  uint64_t batches = batches_.count();
-  if (limit_ > 0)
-    batches = std::min(batches, uint64_t(limit_));
   double sum = 0, valid = 0;
-  for (uint64_t batch = 0; batch < batches; ++batch) {
+  for (uint64_t batch = 0, last = batches(); batch < last; ++batch) {
     GRADC_RETURN_IF_ERROR(batches_.batchAt(batch, tokens.data(), targets.data()).status());
     GRADC_RETURN_IF_ERROR(session.write("eval_loss.tokens", tokens.data(), bytes));
     GRADC_RETURN_IF_ERROR(session.write("eval_loss.targets", targets.data(), bytes));
@@ -51,6 +52,8 @@ Expected<EvalResult> Evaluation::run(Session &session) const {
     GRADC_ASSIGN_OR_RETURN(double labels, session.readScalar("eval_loss.valid"));
     sum += loss;
     valid += labels;
+    if (observe)
+      observe(batch + 1, {valid > 0 ? sum / valid : 0, int64_t(valid)});
   }
   if (valid == 0)
     return Status::user(

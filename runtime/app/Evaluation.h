@@ -2,6 +2,7 @@
 // means.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -16,13 +17,17 @@ struct EvalResult {
   int64_t tokens = 0; ///< predictions counted
 };
 
+/// Called after each batch with how many are done and the result of those.
+using EvalObserver = std::function<void(uint64_t batches, const EvalResult &soFar)>;
+
 /// One pass over a file with the program `eval_loss`.
 class Evaluation {
 public:
   /// Opens the data; `limit` is the most batches to use, 0 for all.
   static Expected<Evaluation> open(const Metadata &metadata, const std::string &path,
                                    int64_t limit);
-  Expected<EvalResult> run(Session &session) const;
+  uint64_t batches() const; ///< that run() goes through
+  Expected<EvalResult> run(Session &session, const EvalObserver &observe = {}) const;
 
 private:
   Evaluation(ValidationBatches batches, int64_t limit)

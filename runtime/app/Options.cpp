@@ -82,7 +82,10 @@ Expected<Command> parseCommandLine(int argc, const char *const *argv) {
   trainFlags.add(*train);
   addAutotune(*train, trainFlags.options.autotune);
   addThreads(*train, trainFlags.options.threads);
-  auto *eval = app.add_subcommand("eval", "loss (weighted by tokens) and perplexity on a text");
+  auto *eval = app.add_subcommand(
+      "eval",
+      "loss (weighted by tokens) and perplexity on a text: all of it, which takes long where "
+      "it is large; --batches bounds it");
   addEval(*eval, evalOptions);
   auto *bench = app.add_subcommand("bench", "time training steps on random tokens");
   addNumber(*bench, "--steps", benchOptions.steps, "steps to time, after two to warm up",

@@ -47,11 +47,14 @@ void Reporter::attachTrace(Session &session) {
     return;
   session.observe([this](const LaunchRecord &launch) {
     double duration = microseconds(launch.times.end) - microseconds(launch.times.begin);
+    auto rate = [&](int64_t amount) { return duration > 0 ? double(amount) / duration / 1e3 : 0; };
     trace_->complete(launch.name ? launch.name : "?",
                      launch.kind == LaunchKind::gemm ? "matmul" : "kernel",
                      microseconds(launch.times.begin), duration, 0,
-                     {{"gflops", duration > 0 ? launch.flops / duration / 1e3 : 0},
-                      {"gbytes_per_s", duration > 0 ? launch.bytes / duration / 1e3 : 0}});
+                     {{"flops", launch.flops},
+                      {"bytes", launch.bytes},
+                      {"gflops_per_s", rate(launch.flops)},
+                      {"gbytes_per_s", rate(launch.bytes)}});
   });
 }
 

@@ -88,7 +88,7 @@ void TrainFlags::addLossScale(CLI::App &command) {
 
 void TrainFlags::addState(CLI::App &command) {
   TrainOptions &o = options;
-  addNumber(command, "--seed", o.seed, "of initial values and data order",
+  addNumber(command, "--seed", o.seed, "of initial values, data order and dropout",
             wholeNumber(0, UINT64_MAX));
   command.add_option("--init", init,
                      "initial values: family (the model's own), normal, xavier, kaiming or "

@@ -11,16 +11,21 @@ namespace gradc::rt {
 
 static constexpr double rewriteEvery = 0.1; // seconds
 static constexpr uint64_t plainLines = 40;
+static constexpr double evalLineEvery = 10; // seconds
 
 static double steadySeconds() {
   using namespace std::chrono;
   return duration<double>(steady_clock::now().time_since_epoch()).count();
 }
 
-Progress::Progress(ProgressOptions options) : options_(std::move(options)) {
+static bool isTerminal(const ProgressOptions &options) {
+  return options.terminal.value_or(::isatty(::fileno(options.out)) == 1);
+}
+
+Progress::Progress(ProgressOptions options)
+    : options_(std::move(options)), terminal_(isTerminal(options_)) {
   if (!options_.secondsNow)
     options_.secondsNow = steadySeconds;
-  terminal_ = options_.terminal.value_or(::isatty(::fileno(options_.out)) == 1);
   uint64_t steps = options_.totalSteps - std::min(options_.totalSteps, options_.firstStep - 1);
   stride_ = std::max<uint64_t>(1, steps / plainLines);
   start_ = options_.secondsNow();
@@ -92,6 +97,37 @@ void Progress::finish() {
     fmt::print(options_.out, "\n");
   shown_.clear();
   std::fflush(options_.out);
+}
+
+EvalProgress::EvalProgress(ProgressOptions options)
+    : options_(std::move(options)), terminal_(isTerminal(options_)) {
+  if (!options_.secondsNow)
+    options_.secondsNow = steadySeconds;
+  start_ = shownAt_ = options_.secondsNow();
+}
+
+void EvalProgress::update(uint64_t batches, double loss, int64_t tokens) {
+  double now = options_.secondsNow();
+  if (now - shownAt_ < (terminal_ ? rewriteEvery : evalLineEvery))
+    return;
+  shownAt_ = now;
+  double perBatch = (now - start_) / static_cast<double>(batches);
+  uint64_t left = options_.totalSteps - std::min(options_.totalSteps, batches);
+  std::string text = fmt::format(
+      "batch {}/{}  loss {}  {:.0f} tok/s  ETA {}", batches, options_.totalSteps,
+      tokens > 0 ? fmt::format("{:.4f}", loss) : "--", static_cast<double>(tokens) / (now - start_),
+      shortDuration(perBatch * static_cast<double>(left)));
+  fmt::print(options_.out, "{}{}{}", terminal_ ? "\r" : "", text, terminal_ ? "\x1b[K" : "\n");
+  std::fflush(options_.out);
+  isShown_ = true;
+}
+
+void EvalProgress::finish() {
+  if (!terminal_ || !isShown_)
+    return;
+  fmt::print(options_.out, "\r\x1b[K");
+  std::fflush(options_.out);
+  isShown_ = false;
 }
 
 } // namespace gradc::rt

@@ -1,5 +1,5 @@
-// The progress a person watches: one line that is rewritten on a terminal, about forty plain lines
-// a run elsewhere.
+// The progress a person watches: one line that is rewritten on a terminal; elsewhere plain lines,
+// of training about forty a run, of an evaluation one every ten seconds.
 #pragma once
 
 #include "runtime/metrics/StepMetrics.h"
@@ -17,8 +17,8 @@ struct ProgressOptions {
   std::FILE *out = stdout;
   uint64_t firstStep = 1; ///< the first step this run does: past 1 after a resume
   uint64_t totalSteps = 0;
-  std::optional<bool> terminal;       ///< asked of `out` when not given
-  std::function<double()> secondsNow; ///< a monotonic clock; the system's when not given
+  std::optional<bool> terminal = std::nullopt;  ///< asked of `out` when not given
+  std::function<double()> secondsNow = nullptr; ///< a monotonic clock; the system's when not given
 };
 
 /// Not thread-safe; one a process, on rank 0.
@@ -43,6 +43,29 @@ private:
   double start_;      ///< seconds, when the first step began
   double shownAt_;    ///< seconds, when the terminal's line was last rewritten
   std::string shown_; ///< the line now on the terminal
+};
+
+/// How far an evaluation is. Not thread-safe.
+class EvalProgress {
+public:
+  /// `totalSteps` is the number of batches; `firstStep` is not looked at.
+  explicit EvalProgress(ProgressOptions options);
+  EvalProgress(const EvalProgress &) = delete;
+  EvalProgress &operator=(const EvalProgress &) = delete;
+  ~EvalProgress() { finish(); }
+
+  /// After a batch: how many are done, and the mean loss of the `tokens` counted so far. Rewrites a
+  /// terminal's line at most ten times a second.
+  void update(uint64_t batches, double loss, int64_t tokens);
+  /// Clears a terminal's line, for the result to stand there. May be called more than once.
+  void finish();
+
+private:
+  ProgressOptions options_;
+  bool terminal_;
+  double start_;   ///< seconds, when the first batch began
+  double shownAt_; ///< seconds, when a line was last shown, or the start
+  bool isShown_ = false;
 };
 
 /// E.g. "42s", "3m07s", "2h05m", "4d03h".

@@ -1,7 +1,11 @@
 """GPU kernels, run by the host's emulator, in whole training steps: against the same PyTorch goldens and
 within the same bounds as the CPU's (test_goldens.py, test_precision.py), and against the CPU."""
 
+import contextlib
 import json
+import os
+import pty
+import subprocess
 import unittest
 
 import test_goldens
@@ -108,6 +112,58 @@ class Tensors(Case):
         for model, batch, seq, fuse in ((GOLDENS / "tiny-gpt2", 1, 1, "on"), (GOLDENS / "tiny-gpt2", 1, 1, "off"),
                                         (GOLDENS / "tiny-llama", 1, 1, "on"), (narrow, 2, 8, "on")):
             self.check_beside_cpu(model, 2 * BOUNDS["fp32"].loss, "--micro-batch", batch, "--seq", seq, "--fuse", fuse)
+
+
+class Traces(Case):
+    def check_trace(self, mode, *target):
+        """What a trace tells of each kernel in a step is what `gradc explain` tells of it: the kernel's own
+        count, where there is none the fewest bytes and FLOPs that would do."""
+        folder = GOLDENS / "tiny-gpt2"
+        golden = read_golden(folder)
+        executable = compile_model(folder, f"traced-{mode}", *compile_flags(golden), *MODES[mode], *target)
+        told = json.loads(run(GRADC, "explain", executable, "--json").stdout)["kernels"]
+        expected = {use["name"]: [use["launches"], *(use.get(key, use[f"least_{key}"]) for key in ("bytes", "flops"))]
+                    for use in told if use["launches"]}
+        trace, traced = fresh("trace.json"), {}
+        run(executable, "train", *train_flags(folder, golden), "--steps", 1, "--trace", trace)
+        for event in json.loads(trace.read_text())["traceEvents"]:
+            if event.get("cat") in ("kernel", "matmul"):
+                sums = traced.setdefault(event["name"], [0, 0, 0])
+                for i, amount in enumerate((1, event["args"]["bytes"], event["args"]["flops"])):
+                    sums[i] += amount
+        self.assertEqual(traced, expected)
+        return told
+
+    def test_tells_of_a_gpus_kernels_what_explain_tells(self):
+        for mode in ("fp32", "bf16", "fp8"):
+            told = self.check_trace(mode, *EMULATED)
+            self.assertTrue(all("bytes" in use and "flops" in use for use in told))
+            self.assertTrue(any(use["library"] for use in told))
+            self.assertTrue(any(use["flops"] > use["least_flops"] for use in told))
+
+    def test_tells_of_the_cpus_kernels_what_explain_tells(self):
+        self.check_trace("fp32")
+
+
+class Evaluation(Case):
+    def test_tells_a_terminal_how_far_it_is(self):
+        folder = GOLDENS / "tiny-gpt2"
+        executable = compile_model(folder, "eval", *compile_flags(read_golden(folder)), *EMULATED)
+        data = fresh("eval.bin")
+        data.write_bytes(8 * (folder / "tokens.bin").read_bytes()[1024:])  # behind llm.c's header
+        terminal, errors = pty.openpty()
+        process = subprocess.Popen([executable, "eval", "--data", data, "--init-weights",
+                                    folder / "model.safetensors", "--json"], stdout=subprocess.PIPE, stderr=errors)
+        os.close(errors)
+        text = ""
+        with open(terminal, "rb", buffering=0) as shown, contextlib.suppress(OSError):  # EIO: its end
+            while part := shown.read(4096):
+                text += part.decode()
+        printed, _ = process.communicate()
+        self.assertEqual(process.returncode, 0, text)
+        self.assertEqual(set(json.loads(printed)), {"loss", "perplexity", "tokens"})
+        self.assertRegex(text, r"^\rbatch \d+/\d+  loss \d\.\d{4}  \d+ tok/s  ETA \w+\x1b\[K\r")
+        self.assertTrue(text.endswith("\r\x1b[K"), text)
 
 
 class Targets(Case):

@@ -10,7 +10,7 @@ import unittest
 from gpu_check import GPU, check, detail, gpu_tools, load_build, script, statuses
 from harness import BUILD, GOLDENS, GRADC, Case, fresh, run
 
-from stages import FAILED, NOT_RUN, PASSED
+from stages import FAILED, NOT_RUN, OUT_OF_TIME, PASSED
 
 
 class Emulated(Case):
@@ -38,6 +38,7 @@ class Emulated(Case):
         ours = sum(2 * p["m"] * p["n"] * p["k"] * p["launches"] for p in result["bench"][0]["products"])
         self.assert_within(abs(flops - ours) / ours, 1e-9, "FLOPs of products")
         self.assertTrue(any(row["kind"] == "attention backward" for row in table))
+        self.assertTrue(all(row["bytes"] >= row["least_bytes"] > 0 for row in table))
         model = result["summary"]["tiny-gpt2"]
         self.assertGreater(model["gradc"]["tokens_per_s"], 0)
         self.assertGreater(model["gradc"]["peak_bytes"], model["one_stream"]["peak_bytes"])
@@ -68,7 +69,7 @@ class Emulated(Case):
             self.assertEqual(found[name], PASSED, name)
         self.assertIn("loss 4: 0.000999 is not within 1e-05", detail(result, "golden tiny-gpt2 fp32"))
         self.assertIn("conformance cannot be started", detail(result, "conformance"))
-        self.assertIn("4 failed", printed)
+        self.assertIn("4 failed, 0 ran out of time", printed)
 
 
 class StandIns(Case):
@@ -150,6 +151,10 @@ class Scripts(Case):
         result, printed = check(self.folder, "--seconds", 6, expect=1, path=self.tools)
         self.assertIn("was not done within", detail(result, "conformance"))
         self.assertIn("not begun", detail(result, "bench model"))
+        found = statuses(result)
+        for name in ("conformance", "bench model"):
+            self.assertEqual(found[name], OUT_OF_TIME, name)
+            self.assertRegex(printed, rf"\| {name} \| out of time \| .* (was not done|not begun)")
         self.assertIn("## Steps", printed)
 
     def test_a_machine_that_is_too_old(self):

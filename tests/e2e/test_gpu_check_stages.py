@@ -15,7 +15,7 @@ import compare
 import correctness
 import report
 import speed
-from stages import FAILED, NOT_RUN, Absent, Check, Done, Problem, run_well
+from stages import FAILED, NOT_RUN, OUT_OF_TIME, Absent, Check, Done, Problem, run_well
 
 
 def ends(process):
@@ -43,6 +43,7 @@ class Stages(Case):
         self.assertIsNone(checked.stage("hangs", 1, lambda limit: run_well([hang], limit)))
         self.assertLess(time.monotonic() - begin, 30)
         self.assertIn("hang was not done within 1 s", checked.results[0]["detail"])
+        self.assertEqual(checked.results[0]["status"], OUT_OF_TIME)
         self.assertTrue(ends(int(pid.read_text())), "the child lives on")
         self.assertEqual(checked.stage("next", 5, lambda limit: {"ran": True}), {"ran": True})
         self.assertFalse(checked.passed())
@@ -74,14 +75,15 @@ class Stages(Case):
     def test_what_time_is_left_for(self):
         checked = Check(0.5)
         checked.stage("late", 10, lambda limit: {})
-        self.assertEqual(checked.results[0]["status"], FAILED)
+        self.assertEqual(checked.results[0]["status"], OUT_OF_TIME)
+        self.assertFalse(checked.passed())
         self.assertIn("not begun", checked.results[0]["detail"])
 
     def test_more_time_is_more_for_each_stage(self):
         limits = []
-        for seconds in (100, 460, 4600):
-            Check(seconds).stage("any", 20, lambda limit: limits.append(limit.seconds))
-        self.assertEqual(limits, [20, 20, 200])
+        for seconds, slowness in ((100, 1), (460, 1), (4600, 1), (460, 10), (4600, 10), (9200, 10), (100, 10)):
+            Check(seconds, slowness=slowness).stage("any", 20, lambda limit: limits.append(round(limit.seconds)))
+        self.assertEqual(limits, [20, 20, 200, 200, 200, 400, 100])
 
     def test_absent_tools_do_not_fail_a_check(self):
         def absent(limit):
@@ -129,25 +131,33 @@ class Reading(Case):
             self.assertEqual(len(problems(actual)), 1, actual)
 
     def event(self, name, category, milliseconds, flops, moved):
-        microseconds = milliseconds * 1e3
-        return {"name": name, "cat": category, "dur": microseconds,
-                "args": {"gflops": flops / microseconds / 1e3, "gbytes_per_s": moved / microseconds / 1e3}}
+        return {"name": name, "cat": category, "dur": milliseconds * 1e3, "args": {"flops": flops, "bytes": moved}}
 
     def test_kernels_of_a_trace(self):
-        step = [self.event("gemm_8x8x8", "matmul", 2, 1e9, 1e6), self.event("attention_k6", "kernel", 1, 4e8, 1e5),
-                self.event("attention_grad_k7", "kernel", 4, 8e8, 1e5), self.event("add_k1", "kernel", 1, 1, 16 << 20),
-                self.event("add_k1", "kernel", 1, 1, 16 << 20), self.event("sum_k2", "kernel", 5, 1, 4)]
+        step = [self.event("gemm_8x8x8", "matmul", 2, 10**9, 10**6), self.event("attention_k6", "kernel", 1, 6 * 10**8, 10**5),
+                self.event("attention_grad_k7", "kernel", 4, 14 * 10**8, 10**5), self.event("add_k1", "kernel", 1, 1, 20 << 20),
+                self.event("add_k1", "kernel", 1, 1, 20 << 20), self.event("sum_k2", "kernel", 5, 1, 16 << 20)]
         slow = [event | {"dur": 100 * event["dur"]} for event in step]
         path = fresh("trace.json")
         path.write_text(json.dumps({"traceEvents": [{"ph": "M"}, *slow, {"cat": "step", "name": "step 1"}, *step]}))
         table = speed.read_trace(path, 2)
         self.assertEqual([row["kernel"] for row in table],
                          ["sum_k2", "attention_grad_k7", "gemm_8x8x8", "add_k1", "attention_k6"])
-        self.assertEqual({row["kernel"]: row["launches"] for row in table}["add_k1"], 2)
+        rows = {row["kernel"]: row for row in table}
+        self.assertEqual([rows["add_k1"][key] for key in ("launches", "flops", "bytes")], [2, 2, 40 << 20])
+        # Shares are of the fewest FLOPs and bytes that would do.
+        uses = [{"name": name, "launches": launches, "least_flops": flops, "least_bytes": moved}
+                for name, launches, flops, moved in (("gemm_8x8x8", 1, 10**9, 10**6), ("attention_k6", 1, 4 * 10**8, 10**5),
+                                                     ("attention_grad_k7", 1, 10**9, 10**5), ("add_k1", 2, 2, 32 << 20),
+                                                     ("sum_k2", 1, 1, 4), ("logits_k9", 0, 0, 0))]
+        speed.add_least(table, uses)
         shares = speed.kernel_shares(table, 1e-3, {"bf16_flops_per_s": 1e12, "copy_bytes_per_s": 32 * 2**30})
         for key, expected in (("products_of_library_alone", 0.5), ("attention_forward_of_peak", 0.4),
                               ("attention_backward_of_peak", 0.2), ("rows_of_copy", 1000 / 2048)):
             self.assert_within(abs(shares[key] - expected), 1e-9, key)
+        for wrong in (uses[1:], [uses[0] | {"launches": 2}, *uses[1:]]):
+            with self.assertRaisesRegex(Problem, "gemm_8x8x8: the trace has 1 launches a step, the executable tells"):
+                speed.add_least(table, wrong)
         with self.assertRaises(Problem):
             speed.read_trace(path, 5)  # 12 launches are no 5 equal steps
 

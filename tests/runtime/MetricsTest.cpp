@@ -207,6 +207,54 @@ TEST_F(MetricsProgress, AValidatedStepStaysOnTheScreen) {
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 1);
 }
 
+class MetricsEvalProgress : public MetricsTest {
+protected:
+  /// What is shown of `total` batches of 48 tokens, each of which takes `seconds`.
+  std::string show(bool terminal, uint64_t total, double seconds) {
+    std::FILE *out = std::fopen(path("out").c_str(), "w+");
+    double now = 100;
+    {
+      EvalProgress progress(
+          {.out = out, .totalSteps = total, .terminal = terminal, .secondsNow = [&] {
+             return now;
+           }});
+      for (uint64_t batch = 1; batch <= total; ++batch) {
+        now += seconds;
+        progress.update(batch, 2.5, int64_t(batch) * 48);
+      }
+    }
+    std::fclose(out);
+    return read(path("out"));
+  }
+};
+
+TEST_F(MetricsEvalProgress, PlainOutputHasALineEveryTenSeconds) {
+  EXPECT_EQ(show(false, 8, 4), "batch 3/8  loss 2.5000  12 tok/s  ETA 20s\n"
+                               "batch 6/8  loss 2.5000  12 tok/s  ETA 8s\n");
+  EXPECT_EQ(show(false, 90, 0.1), "");
+}
+
+TEST_F(MetricsEvalProgress, ATerminalsLineIsRewrittenAndClearedAtTheEnd) {
+  std::string text = show(true, 100, 0.03);
+  EXPECT_TRUE(text.starts_with("\rbatch 4/100  loss 2.5000  1600 tok/s  ETA 3s\x1b[K\rbatch 8/100"))
+      << text;
+  EXPECT_TRUE(text.ends_with("\r\x1b[K")) << text;
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\r'), 26);
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 0);
+  EXPECT_EQ(show(true, 3, 0.03), "");
+}
+
+TEST_F(MetricsEvalProgress, BeforeTheFirstLabelThereIsNoLoss) {
+  std::FILE *out = std::fopen(path("out").c_str(), "w+");
+  double now = 0;
+  EvalProgress progress(
+      {.out = out, .totalSteps = 2, .terminal = false, .secondsNow = [&] { return now; }});
+  now = 12;
+  progress.update(1, 0, 0);
+  std::fclose(out);
+  EXPECT_EQ(read(path("out")), "batch 1/2  loss --  0 tok/s  ETA 12s\n");
+}
+
 TEST(MetricsDuration, IsShort) {
   EXPECT_EQ(shortDuration(0), "0s");
   EXPECT_EQ(shortDuration(59.6), "1m00s");

@@ -85,6 +85,8 @@ struct Toy {
     gemm.batch[0] = gemm.batch[1] = 1;
     gemm.a = a, gemm.b = b, gemm.c = c;
     gemm.accumulate = accumulate;
+    gemm.flops = 2 * m * n * k;
+    gemm.bytes = 4 * (m * k + k * n + m * n);
     return {true, {}, gemm};
   }
 
@@ -191,7 +193,7 @@ void Toy::print() {
         {"recompute", "none"},
         {"fuse", "on"},
         {"document_mask", "off"},
-        {"document_separator", -1},
+        {"document_separator", "none"},
         {"mesh", "dp=1,tp=1,pp=1,cp=1"},
         {"zero", 0},
         {"target", "cpu"},
