@@ -20,18 +20,13 @@ void addThreads(CLI::App &command, int &threads) {
             wholeNumber(1, 4096));
 }
 
-/// Where there is nothing to choose it is not listed, and refused for what it is.
 void addAutotune(CLI::App &command, bool &autotune, const GradcDeviceKind &device) {
   auto *flag =
       command.add_flag("--autotune", autotune,
                        "choose the GPU library's algorithms by measuring, once; kept in a cache "
                        "($GRADC_CACHE_DIR, else ~/.cache/gradc)");
   if (!device.hasAlgorithms)
-    flag->group("")->check([](const std::string &) {
-      return "chooses among the algorithms of a GPU's library, and this program runs on none; "
-             "leave "
-             "it out";
-    });
+    flag->group(""); // not listed
 }
 
 void addWeights(CLI::App &command, WeightOptions &weights) {
@@ -114,6 +109,9 @@ Expected<Command> parseCommandLine(int argc, const char *const *argv,
     }
     return Status::user(oneLine(error.what()) + "; --help lists the options");
   }
+  if ((trainFlags.options.autotune || benchOptions.autotune) && !device.hasAlgorithms)
+    return Status::user("--autotune: chooses among the algorithms of a GPU's library, and this "
+                        "program runs on none; leave it out");
   if (*train) {
     GRADC_ASSIGN_OR_RETURN(TrainOptions options, trainFlags.finish(*train));
     return Command(options);
