@@ -23,12 +23,6 @@ Status Device::access(GradcSpace space, int64_t offset, int64_t bytes, Access mo
   return mode == Access::read ? Status() : write(space, offset, copy.get(), bytes);
 }
 
-Status Device::tune() {
-  return Status::user(
-      "--autotune chooses among the algorithms of a GPU's library, and this program "
-      "runs on none; leave it out");
-}
-
 Status Device::run(const GradcProgram &program, const LaunchObserver &observe) {
   GradcContext context;
   context.device = this;

@@ -80,8 +80,8 @@ public:
   virtual Status time(const std::function<Status()> &work, LaunchTimes &times);
 
   /// From now on what can be done in several ways is done in the fastest, as measured when it is
-  /// first done. A user status where there is nothing to choose.
-  virtual Status tune();
+  /// first done; nothing where there is nothing to choose (GradcDeviceKind::hasAlgorithms).
+  virtual Status tune() { return {}; }
   /// What was chosen so, a line each.
   virtual std::vector<std::string> choices() const { return {}; }
 
@@ -101,11 +101,11 @@ public:
 /// The defect status of a range that is not inside of a space of `size` bytes.
 Status outsideOfSpace(GradcSpace space, int64_t offset, int64_t bytes, int64_t size);
 
-/// What a device can do at best, as measured.
+/// What a device can do at best, where that was measured.
 struct DevicePeak {
   std::string name;          ///< of a GPU its own, of a CPU the instructions: "avx2"
-  double flopsPerSecond = 0; ///< 0: not measured
-  double bytesPerSecond = 0; ///< to and from memory; 0: not measured
+  double flopsPerSecond = 0; ///< 0: not known
+  double bytesPerSecond = 0; ///< to and from memory; 0: not known
 };
 
 } // namespace gradc::rt
@@ -118,4 +118,8 @@ struct GradcDeviceKind {
       const GradcExecutable &executable, gradc::rt::ThreadPool &pool);
   /// Call it before any thread is started that may hold a lock.
   gradc::rt::Expected<gradc::rt::DevicePeak> (*peak)(int threads);
+  /// Whether there is a device here that takes the executable, at once and without memory of it; a
+  /// machine status says what is missing. Null where the host itself is the device.
+  gradc::rt::Status (*find)(const GradcExecutable &executable);
+  bool hasAlgorithms; ///< Device::tune has something to choose from
 };

@@ -5,21 +5,41 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
+#include <span>
 
 #include <fmt/format.h>
 #include <unistd.h>
+
+#include "runtime/checkpoint/StrictJson.h"
+#include "runtime/data/InputFile.h"
 
 using nlohmann::json;
 
 namespace gradc::rt {
 namespace {
 
-/// The file's object; an empty one where it holds none.
-json readObject(const std::string &path) {
-  std::ifstream stream(path, std::ios::binary);
-  json root = json::parse(stream, nullptr, /*allow_exceptions=*/false);
-  return root.is_object() ? root : json::object();
+/// Far more than a machine's measurements take.
+constexpr uint64_t mostBytes = uint64_t(16) << 20;
+
+/// The file's object; an empty one where it holds none or is not there. What cannot be read, or is
+/// no file that one would replace, is an error.
+Expected<json> readObject(const std::string &path) {
+  if (::access(path.c_str(), F_OK) != 0)
+    return json::object();
+  GRADC_ASSIGN_OR_RETURN(InputFile file, InputFile::open(path));
+  if (file.size() > mostBytes)
+    return Status::machine(
+        fmt::format("{}: has {} bytes, which no file of measurements has", path, file.size()));
+  std::string text(file.size(), '\0');
+  GRADC_RETURN_IF_ERROR(file.read(0, std::as_writable_bytes(std::span(text))));
+  auto root = parseStrictJson(text, path);
+  return root.ok() && root->is_object() ? *root : json::object();
+}
+
+Status notKept(const std::string &why) {
+  return Status::machine(fmt::format("{}; what was measured will be measured again; set "
+                                     "GRADC_CACHE_DIR to a folder that can be written",
+                                     why));
 }
 
 /// Written beside the file and renamed onto it. Empty, or what went wrong.
@@ -51,9 +71,11 @@ MeasurementCache::MeasurementCache(const std::string &folder, const std::string 
   if (folder.empty())
     return;
   file_ = folder + "/" + name;
-  json root = readObject(file_);
-  auto entries = root.find(machine_);
-  if (entries == root.end() || !entries->is_object())
+  auto root = readObject(file_);
+  if (!root.ok()) // save() tells
+    return;
+  auto entries = root->find(machine_);
+  if (entries == root->end() || !entries->is_object())
     return;
   for (const auto &[key, value] : entries->items())
     known_.emplace(key, value);
@@ -88,19 +110,17 @@ Status MeasurementCache::save() const {
   if (file_.empty())
     return Status::machine("what was measured is not kept: there is no home folder; set "
                            "GRADC_CACHE_DIR");
-  json root = readObject(file_);
-  json &entries = root[machine_];
+  auto root = readObject(file_);
+  if (!root.ok())
+    return notKept(root.status().message());
+  json &entries = (*root)[machine_];
   if (!entries.is_object())
     entries = json::object();
   for (const auto &[key, value] : added_)
     entries[key] = value;
-  std::string failure = replaceFile(file_, root.dump(1) + "\n");
-  if (failure.empty())
-    return {};
-  return Status::machine(
-      fmt::format("{}: cannot be written: {}; what was measured will be measured "
-                  "again; set GRADC_CACHE_DIR to a folder that can be written",
-                  file_, failure));
+  std::string failure = replaceFile(file_, root->dump(1) + "\n");
+  return failure.empty() ? Status()
+                         : notKept(fmt::format("{}: cannot be written: {}", file_, failure));
 }
 
 } // namespace gradc::rt

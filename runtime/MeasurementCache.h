@@ -2,8 +2,9 @@
 //
 //     {"what measurements depend on": {"what was measured": …}}
 //
-// Entries of other machines and versions stay as they are. A file that cannot be read counts as
-// empty, and is replaced.
+// Entries of other machines and versions stay as they are. A file that holds something else counts
+// as empty, and is replaced; what is no regular file, cannot be read or is larger than any cache
+// counts as empty and stays as it is.
 #pragma once
 
 #include <map>
@@ -31,7 +32,8 @@ public:
   void add(const std::string &key, nlohmann::json value);
 
   /// Joins what was added to what the file holds by now, and replaces the file as a whole: another
-  /// process sees the old or the new one. Does nothing where nothing was added.
+  /// process sees the old or the new one. Does nothing where nothing was added. A machine status
+  /// says why nothing is kept.
   Status save() const;
 
   /// The file; empty without a folder.

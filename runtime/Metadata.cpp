@@ -58,6 +58,14 @@ public:
     }
     return value->get<std::string>();
   }
+  bool boolean(const char *key) {
+    const json *value = find(key);
+    if (!value || !value->is_boolean()) {
+      fail(key, "true or false");
+      return false;
+    }
+    return value->get<bool>();
+  }
   const json &object(const char *key) { return container(key, json::value_t::object); }
   const json &array(const char *key) { return container(key, json::value_t::array); }
 
@@ -169,6 +177,7 @@ void readFlags(Reader flags, Metadata &metadata) {
   metadata.recompute = flags.string("recompute");
   metadata.mesh = flags.string("mesh");
   metadata.target = flags.string("target");
+  metadata.emulate = flags.boolean("emulate");
   metadata.documentSeparator = flags.integerOrNone("document_separator");
   metadata.init = flags.string("init");
   metadata.cpuFeatures = enabledFeatures(flags.string("cpu_features"));
@@ -209,7 +218,7 @@ int64_t byteSize(SlotType type) {
 
 Expected<Metadata> parseMetadata(std::string_view text) {
   auto damaged = [](const std::string &why) {
-    return Status::defect("the executable's metadata is damaged, " + why + "; compile it again");
+    return Status::machine("the executable's metadata is damaged, " + why + "; compile it again");
   };
   auto parsed = parseStrictJson(text, "metadata");
   if (!parsed)

@@ -59,6 +59,7 @@ struct Metadata {
   int64_t maxPositions = 0;
   int64_t microBatch = 0, seq = 0, gradAccum = 0;
   std::string precision, optimizer, recompute, mesh, target;
+  bool emulate = false;           ///< a GPU's program, on the host
   int64_t documentSeparator = -1; ///< the token that ends a document, its label ignored; -1: none
   std::string init; ///< how parameters are initialised where the command line does not say
   std::vector<std::string> cpuFeatures; ///< that the kernels use, by LLVM's names
@@ -76,7 +77,7 @@ struct Metadata {
   const Slot *find(std::string_view name) const;
 };
 
-/// A defect status when the text is not what the compiler writes.
+/// A machine status when the text is not what the compiler writes.
 Expected<Metadata> parseMetadata(std::string_view text);
 
 } // namespace gradc::rt

@@ -28,13 +28,22 @@ struct Cubin {
   std::vector<KernelResources> kernels;
 };
 
-/// Path of ptxas: on $PATH, else in $CUDA_HOME/bin, or in /usr/local/cuda/bin where CUDA_HOME is
-/// not set; empty where there is none.
+/// What begins a kernel in PTX as LLVM prints it; its name follows, up to a parenthesis.
+inline constexpr llvm::StringLiteral kernelEntry = ".visible .entry ";
+
+/// Path of ptxas: in $CUDA_HOME/bin and nowhere else where CUDA_HOME is set, else on $PATH or in
+/// /usr/local/cuda/bin; empty where there is none.
 std::string findPtxas();
 
-/// Runs the assembler `ptxas`. An error has the first line that it complained with.
+/// Kernels of a large model take seconds.
+inline constexpr unsigned mostAssemblySeconds = 600;
+
+/// Runs the assembler `ptxas`, for `mostSeconds` at most, and checks that what it made is code of a
+/// GPU with all kernels of `ptx`. Every error is a MachineFault; it has what the assembler
+/// complained with.
 llvm::Expected<Cubin> assemblePtx(const std::string &ptx, const GpuTarget &target,
-                                  const std::string &ptxas);
+                                  const std::string &ptxas,
+                                  unsigned mostSeconds = mostAssemblySeconds);
 
 /// Reads what `ptxas -v` prints.
 std::vector<KernelResources> parseResources(llvm::StringRef text);

@@ -50,8 +50,8 @@ llvm::Expected<std::string> GpuBackend::machineCode(ModuleOp planned) const {
   std::string ptxas = findPtxas();
   if (ptxas.empty())
     return llvm::createStringError(
-        "no ptxas found in $PATH, $CUDA_HOME/bin or /usr/local/cuda/bin: install the CUDA toolkit, "
-        "or use --emit ptx, which needs none");
+        "no ptxas found in $CUDA_HOME/bin or, where that is not set, on $PATH or in "
+        "/usr/local/cuda/bin: install the CUDA toolkit, or use --emit ptx, which needs none");
   llvm::Expected<std::string> ptx = assembly(planned);
   if (!ptx)
     return ptx.takeError();

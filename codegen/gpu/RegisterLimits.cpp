@@ -19,14 +19,12 @@ struct SplitPtx {
   std::vector<llvm::StringRef> kernels;
 };
 
-constexpr llvm::StringLiteral entry = ".visible .entry ";
-
 SplitPtx split(llvm::StringRef ptx) {
   SplitPtx parts;
-  size_t at = ptx.find(entry);
+  size_t at = ptx.find(kernelEntry);
   parts.shared = ptx.take_front(at);
   while (at != llvm::StringRef::npos) {
-    size_t next = ptx.find(entry, at + entry.size());
+    size_t next = ptx.find(kernelEntry, at + kernelEntry.size());
     parts.kernels.push_back(ptx.slice(at, next));
     at = next;
   }
@@ -34,7 +32,7 @@ SplitPtx split(llvm::StringRef ptx) {
 }
 
 llvm::StringRef nameOf(llvm::StringRef kernel) {
-  return kernel.drop_front(entry.size()).split('(').first;
+  return kernel.drop_front(kernelEntry.size()).split('(').first;
 }
 
 /// Directives stand a line each between the parameters and the body.

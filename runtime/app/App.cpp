@@ -4,10 +4,8 @@
 #include <csignal>
 #include <cstdio>
 #include <string_view>
-#include <system_error>
 
-#include <fmt/format.h>
-
+#include "runtime/Say.h"
 #include "runtime/app/Commands.h"
 #include "runtime/cpu/ThreadPool.h"
 
@@ -19,8 +17,14 @@ struct Dispatch {
   const Metadata &metadata;
 
   Status operator()(const NoCommand &) const { return Status(); }
+  /// What a run is for is in its files: it does not fail for lines of progress.
   Status operator()(const TrainOptions &options) const {
-    return train(executable, metadata, options);
+    Status status = train(executable, metadata, options);
+    if (std::fflush(stdout) != 0 || std::ferror(stdout)) {
+      say(stderr, "warning: standard output: cannot be written; lines of progress were dropped\n");
+      std::clearerr(stdout);
+    }
+    return status;
   }
   Status operator()(const EvalOptions &options) const {
     return evaluate(executable, metadata, options);
@@ -37,7 +41,7 @@ struct Dispatch {
 };
 
 Status runCommand(const GradcExecutable &executable, int argc, const char *const *argv) {
-  GRADC_ASSIGN_OR_RETURN(Command command, parseCommandLine(argc, argv));
+  GRADC_ASSIGN_OR_RETURN(Command command, parseCommandLine(argc, argv, *executable.device));
   GRADC_ASSIGN_OR_RETURN(
       Metadata metadata,
       parseMetadata(std::string_view(executable.metadata, std::size_t(executable.metadataBytes))));
@@ -51,17 +55,13 @@ Status runCommand(const GradcExecutable &executable, int argc, const char *const
 
 int runExecutable(const GradcExecutable &executable, int argc, const char *const *argv) {
   std::signal(SIGXFSZ, SIG_IGN); // a file beyond the limit is an error of its write
-  Status status;
-  try {
-    status = runCommand(executable, argc, argv);
-  } catch (const std::system_error &error) { // of fmt, where standard output cannot be written
-    status = Status::machine(fmt::format("standard output: {}", error.what()));
-  }
-  bool written = std::fflush(stdout) == 0;
+  Status status = runCommand(executable, argc, argv);
+  bool written = std::fflush(stdout) == 0 && !std::ferror(stdout);
   if (status.ok() && !written)
-    status = Status::machine("standard output: cannot write; free the disk or close nothing early");
+    status = Status::machine("standard output: cannot be written; free some disk space, or send it "
+                             "to another place");
   if (!status.ok())
-    fmt::print(stderr, "error: {}\n", status.message());
+    say(stderr, "error: {}\n", status.message());
   return int(status.code());
 }
 

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "runtime/Random.h"
+#include "runtime/Say.h"
 #include "runtime/Session.h"
 #include "runtime/app/Commands.h"
 #include "runtime/app/Evaluation.h"
@@ -136,7 +137,7 @@ void printJson(const Metadata &metadata, const BenchOptions &options, const Devi
       {"resident_peak_bytes", measured.residentPeak},
       {"algorithms", measured.choices},
       {"loss", measured.loss}};
-  fmt::print("{}\n", object.dump());
+  say(stdout, "{}\n", object.dump());
 }
 
 /// `, 70.1 % of the WHAT`; nothing where the peak is not known.
@@ -147,23 +148,23 @@ std::string percentOf(double rate, double peak, const char *what) {
 void printText(const Metadata &metadata, const BenchOptions &options, const DevicePeak &peak,
                const Measured &measured) {
   double flops = metadata.flopsPerStep / measured.stepSeconds;
-  fmt::print("step            {:.1f} ms (median of {}, {} threads)\n", measured.stepSeconds * 1e3,
-             options.steps, options.threads);
-  fmt::print("tokens          {:.0f} a second\n",
-             double(metadata.tokensPerStep()) / measured.stepSeconds);
-  fmt::print("arithmetic      {:.1f} GFLOP/s{} ({})\n", flops / 1e9,
-             percentOf(flops, peak.flopsPerSecond,
-                       fmt::format("measured peak of {:.1f}", peak.flopsPerSecond / 1e9).c_str()),
-             peak.name);
-  fmt::print("matrix products {:.1f} % of the launches' time, at {:.1f} GFLOP/s{}\n",
-             100 * measured.matmulShare, measured.matmulFlopsPerSecond / 1e9,
-             percentOf(measured.matmulFlopsPerSecond, peak.flopsPerSecond, "peak"));
-  fmt::print("arena           planned {}, reached {}\n", formatBytes(metadata.arenaBytes),
-             formatBytes(measured.arenaHighWater));
-  fmt::print("peak memory     planned {}, resident {}\n", formatBytes(metadata.memory.peak),
-             formatBytes(measured.residentPeak));
+  say(stdout, "step            {:.1f} ms (median of {}, {} threads)\n", measured.stepSeconds * 1e3,
+      options.steps, options.threads);
+  say(stdout, "tokens          {:.0f} a second\n",
+      double(metadata.tokensPerStep()) / measured.stepSeconds);
+  say(stdout, "arithmetic      {:.1f} GFLOP/s{} ({})\n", flops / 1e9,
+      percentOf(flops, peak.flopsPerSecond,
+                fmt::format("measured peak of {:.1f}", peak.flopsPerSecond / 1e9).c_str()),
+      peak.name);
+  say(stdout, "matrix products {:.1f} % of the launches' time, at {:.1f} GFLOP/s{}\n",
+      100 * measured.matmulShare, measured.matmulFlopsPerSecond / 1e9,
+      percentOf(measured.matmulFlopsPerSecond, peak.flopsPerSecond, "peak"));
+  say(stdout, "arena           planned {}, reached {}\n", formatBytes(metadata.arenaBytes),
+      formatBytes(measured.arenaHighWater));
+  say(stdout, "peak memory     planned {}, resident {}\n", formatBytes(metadata.memory.peak),
+      formatBytes(measured.residentPeak));
   for (const std::string &choice : measured.choices)
-    fmt::print("algorithm       {}\n", choice);
+    say(stdout, "algorithm       {}\n", choice);
 }
 
 } // namespace

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "runtime/Say.h"
 #include "runtime/app/Commands.h"
 #include "runtime/app/Evaluation.h"
 #include "runtime/app/Weights.h"
@@ -29,10 +30,10 @@ Status evaluate(const GradcExecutable &executable, const Metadata &metadata,
   if (options.json) {
     nlohmann::json object{
         {"loss", result.loss}, {"perplexity", perplexity}, {"tokens", result.tokens}};
-    fmt::print("{}\n", object.dump());
+    say(stdout, "{}\n", object.dump());
   } else {
-    fmt::print("loss {:.6f}  perplexity {:.4f}  tokens {}\n", result.loss, perplexity,
-               result.tokens);
+    say(stdout, "loss {:.6f}  perplexity {:.4f}  tokens {}\n", result.loss, perplexity,
+        result.tokens);
   }
   return Status();
 }

@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "runtime/Say.h"
+
 namespace gradc::rt {
 
 Status fillPositions(Session &session, const std::string &program) {
@@ -22,7 +24,7 @@ Expected<Evaluation> Evaluation::open(const Metadata &metadata, const std::strin
                                       int64_t limit) {
   GRADC_ASSIGN_OR_RETURN(auto source, openTokens(path, 1, DataSplit::validation));
   if (std::string choice = source->choice(); !choice.empty())
-    fmt::print(stderr, "{}\n", choice); // standard output may be JSON
+    say(stderr, "{}\n", choice); // standard output may be JSON
   BatchOptions options;
   options.batch = uint64_t(metadata.microBatch);
   options.seq = uint64_t(metadata.seq);

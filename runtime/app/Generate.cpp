@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "runtime/Random.h"
+#include "runtime/Say.h"
 #include "runtime/app/Commands.h"
 #include "runtime/app/Evaluation.h"
 #include "runtime/app/Weights.h"
@@ -92,9 +93,9 @@ Status generate(const GradcExecutable &executable, const Metadata &metadata,
 
   bool asText = options.prompt.has_value();
   if (asText)
-    fmt::print("{}", *options.prompt);
+    say(stdout, "{}", *options.prompt);
   else
-    fmt::print("{}", fmt::join(tokens, ","));
+    say(stdout, "{}", fmt::join(tokens, ","));
   RandomStream random(options.seed, "generate");
   std::vector<float> logits(std::size_t(metadata.vocab));
   for (int64_t i = 0; i < options.tokens; ++i) {
@@ -105,10 +106,10 @@ Status generate(const GradcExecutable &executable, const Metadata &metadata,
     if (asText)
       std::fputc(token, stdout);
     else
-      fmt::print(",{}", token);
+      say(stdout, ",{}", token);
     std::fflush(stdout);
   }
-  fmt::print("\n");
+  say(stdout, "\n");
   return Status();
 }
 

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "runtime/Say.h"
 #include "runtime/app/Commands.h"
 #include "runtime/cpu/Arena.h"
 
@@ -26,7 +27,7 @@ void printJson(const nlohmann::json &parsed, const Metadata &metadata) {
   object["flops_per_token"] = metadata.flopsPerToken;
   object["flops_per_step"] = metadata.flopsPerStep;
   object["fingerprint"] = metadata.fingerprint;
-  fmt::print("{}\n", object.dump());
+  say(stdout, "{}\n", object.dump());
 }
 
 void printText(const Metadata &metadata) {
@@ -34,23 +35,24 @@ void printText(const Metadata &metadata) {
   int64_t launches = 0;
   for (const KernelUse &kernel : metadata.kernels)
     launches += kernel.launches;
-  fmt::print("model        {}, {} parameters, vocabulary {}\n",
-             metadata.family.empty() ? "from a module" : metadata.family, metadata.parameters,
-             metadata.vocab);
-  fmt::print("step         {} x {} tokens x {} microbatches, {}, {}\n", metadata.microBatch,
-             metadata.seq, metadata.gradAccum, metadata.precision, metadata.optimizer);
-  fmt::print("target       {}, recompute {}, mesh {}\n", metadata.target, metadata.recompute,
-             metadata.mesh);
+  say(stdout, "model        {}, {} parameters, vocabulary {}\n",
+      metadata.family.empty() ? "from a module" : metadata.family, metadata.parameters,
+      metadata.vocab);
+  say(stdout, "step         {} x {} tokens x {} microbatches, {}, {}\n", metadata.microBatch,
+      metadata.seq, metadata.gradAccum, metadata.precision, metadata.optimizer);
+  say(stdout, "target       {}{}, recompute {}, mesh {}\n", metadata.target,
+      metadata.emulate ? ", emulated" : "", metadata.recompute, metadata.mesh);
   if (metadata.documentSeparator >= 0)
-    fmt::print("documents    masked, each up to a token {}\n", metadata.documentSeparator);
-  fmt::print("work         {:.4g} FLOP a step\n", metadata.flopsPerStep);
-  fmt::print("memory       peak {}: parameters {}, gradients {}, optimizer {}, activations {}, "
-             "workspace {}\n",
-             formatBytes(memory.peak), formatBytes(memory.parameters),
-             formatBytes(memory.gradients), formatBytes(memory.optimizer),
-             formatBytes(memory.activations), formatBytes(memory.workspace));
-  fmt::print("kernels      {} distinct, {} kernel launches a step\n", metadata.kernels.size(),
-             launches);
+    say(stdout, "documents    masked, each up to a token {}\n", metadata.documentSeparator);
+  say(stdout, "work         {:.4g} FLOP a step\n", metadata.flopsPerStep);
+  say(stdout,
+      "memory       peak {}: parameters {}, gradients {}, optimizer {}, activations {}, "
+      "workspace {}\n",
+      formatBytes(memory.peak), formatBytes(memory.parameters), formatBytes(memory.gradients),
+      formatBytes(memory.optimizer), formatBytes(memory.activations),
+      formatBytes(memory.workspace));
+  say(stdout, "kernels      {} distinct, {} kernel launches a step\n", metadata.kernels.size(),
+      launches);
 }
 
 } // namespace

@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "runtime/Device.h"
 #include "runtime/app/NumberFlags.h"
 #include "runtime/app/TrainFlags.h"
 #include "runtime/cpu/ThreadPool.h"
@@ -19,10 +20,13 @@ void addThreads(CLI::App &command, int &threads) {
             wholeNumber(1, 4096));
 }
 
-void addAutotune(CLI::App &command, bool &autotune) {
-  command.add_flag("--autotune", autotune,
-                   "choose the GPU library's algorithms by measuring, once; kept in a cache "
-                   "($GRADC_CACHE_DIR, else ~/.cache/gradc)");
+void addAutotune(CLI::App &command, bool &autotune, const GradcDeviceKind &device) {
+  auto *flag =
+      command.add_flag("--autotune", autotune,
+                       "choose the GPU library's algorithms by measuring, once; kept in a cache "
+                       "($GRADC_CACHE_DIR, else ~/.cache/gradc)");
+  if (!device.hasAlgorithms)
+    flag->group(""); // not listed
 }
 
 void addWeights(CLI::App &command, WeightOptions &weights) {
@@ -69,7 +73,8 @@ std::string oneLine(std::string text) {
 
 } // namespace
 
-Expected<Command> parseCommandLine(int argc, const char *const *argv) {
+Expected<Command> parseCommandLine(int argc, const char *const *argv,
+                                   const GradcDeviceKind &device) {
   TrainFlags trainFlags;
   EvalOptions evalOptions;
   BenchOptions benchOptions;
@@ -80,7 +85,7 @@ Expected<Command> parseCommandLine(int argc, const char *const *argv) {
   app.require_subcommand(1);
   auto *train = app.add_subcommand("train", "train the model");
   trainFlags.add(*train);
-  addAutotune(*train, trainFlags.options.autotune);
+  addAutotune(*train, trainFlags.options.autotune, device);
   addThreads(*train, trainFlags.options.threads);
   auto *eval = app.add_subcommand(
       "eval",
@@ -91,7 +96,7 @@ Expected<Command> parseCommandLine(int argc, const char *const *argv) {
   addNumber(*bench, "--steps", benchOptions.steps, "steps to time, after two to warm up",
             wholeNumber(1));
   bench->add_flag("--json", benchOptions.json, "print a JSON object");
-  addAutotune(*bench, benchOptions.autotune);
+  addAutotune(*bench, benchOptions.autotune, device);
   addThreads(*bench, benchOptions.threads);
   auto *generate = app.add_subcommand("generate", "continue a prompt");
   addGenerate(*generate, generateOptions);
@@ -107,6 +112,9 @@ Expected<Command> parseCommandLine(int argc, const char *const *argv) {
     }
     return Status::user(oneLine(error.what()) + "; --help lists the options");
   }
+  if ((trainFlags.options.autotune || benchOptions.autotune) && !device.hasAlgorithms)
+    return Status::user("--autotune: chooses among the algorithms of a GPU's library, and this "
+                        "program runs on none; leave it out");
   if (*train) {
     GRADC_ASSIGN_OR_RETURN(TrainOptions options, trainFlags.finish(*train));
     return Command(options);

@@ -7,6 +7,7 @@
 #include <variant>
 #include <vector>
 
+#include "runtime/Abi.h"
 #include "runtime/Init.h"
 #include "runtime/LossScale.h"
 #include "runtime/Schedule.h"
@@ -83,7 +84,9 @@ struct NoCommand {};
 using Command =
     std::variant<NoCommand, TrainOptions, EvalOptions, BenchOptions, GenerateOptions, InfoOptions>;
 
-/// Parses and checks the arguments; --help prints to standard output and gives NoCommand.
-Expected<Command> parseCommandLine(int argc, const char *const *argv);
+/// Parses and checks the arguments for a program on such a device; --help prints to standard output
+/// and gives NoCommand.
+Expected<Command> parseCommandLine(int argc, const char *const *argv,
+                                   const GradcDeviceKind &device);
 
 } // namespace gradc::rt

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "runtime/Say.h"
 #include "runtime/app/Commands.h"
 #include "runtime/app/Evaluation.h"
 #include "runtime/app/FiniteCheck.h"
@@ -63,6 +64,8 @@ private:
 Status Trainer::run() {
   catchStopSignals();
   GRADC_RETURN_IF_ERROR(openInputs());
+  if (executable_.device->find) // before anything is made or said
+    GRADC_RETURN_IF_ERROR(executable_.device->find(executable_));
   GRADC_ASSIGN_OR_RETURN(auto checkpoint, openCheckpoint());
   std::optional<DevicePeak> peak;
   if (!options_.metrics.empty() || !options_.tensorboard.empty()) {
@@ -131,15 +134,15 @@ Expected<std::optional<Checkpoint>> Trainer::openCheckpoint() {
   }
   GRADC_ASSIGN_OR_RETURN(checkpoint, openNewest(options_.checkpointDir, metadata_));
   if (!checkpoint) {
-    fmt::print("no checkpoint in {}: starting afresh\n", options_.checkpointDir);
+    say(stdout, "no checkpoint in {}: starting afresh\n", options_.checkpointDir);
     return checkpoint;
   }
   GRADC_ASSIGN_OR_RETURN(state_, readRunState(*checkpoint, metadata_, options_));
   if (std::string before = savedPrecision(*checkpoint);
       !before.empty() && before != metadata_.precision)
-    fmt::print(stderr, "warning: {} was trained in {}; this executable goes on in {}\n",
-               checkpoint->path, before, metadata_.precision);
-  fmt::print("resuming after step {} from {}\n", state_.step, checkpoint->path);
+    say(stderr, "warning: {} was trained in {}; this executable goes on in {}\n", checkpoint->path,
+        before, metadata_.precision);
+  say(stdout, "resuming after step {} from {}\n", state_.step, checkpoint->path);
   return checkpoint;
 }
 
@@ -158,13 +161,13 @@ Status Trainer::setWeights(const std::optional<Checkpoint> &checkpoint) {
 }
 
 void Trainer::announce() const {
-  fmt::print("parameters {}\n", metadata_.parameters);
-  fmt::print("tokens a step {} ({} microbatches of {} x {}), {} training tokens\n",
-             metadata_.tokensPerStep(), metadata_.gradAccum, metadata_.microBatch, metadata_.seq,
-             source_->size());
+  say(stdout, "parameters {}\n", metadata_.parameters);
+  say(stdout, "tokens a step {} ({} microbatches of {} x {}), {} training tokens\n",
+      metadata_.tokensPerStep(), metadata_.gradAccum, metadata_.microBatch, metadata_.seq,
+      source_->size());
   if (std::string choice = source_->choice(); !choice.empty())
-    fmt::print("{}\n", choice);
-  fmt::print("planned peak memory {}\n", formatBytes(metadata_.memory.peak));
+    say(stdout, "{}\n", choice);
+  say(stdout, "planned peak memory {}\n", formatBytes(metadata_.memory.peak));
   std::fflush(stdout);
 }
 

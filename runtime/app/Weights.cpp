@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "runtime/Say.h"
 #include "runtime/checkpoint/WeightSource.h"
 
 namespace gradc::rt {
@@ -142,7 +143,7 @@ Expected<std::optional<Checkpoint>> openNewest(const std::string &folder,
                                                const Metadata &metadata) {
   GRADC_ASSIGN_OR_RETURN(LoadResult result, loadNewestCheckpoint(folder, metadata.fingerprint));
   for (const std::string &line : result.skipped)
-    fmt::print(stderr, "warning: {}; not used\n", line);
+    say(stderr, "warning: {}; not used\n", line);
   if (!result.newest && !result.skipped.empty())
     return Status::user(
         fmt::format("{}: none of its checkpoints is sound; choose another folder to "

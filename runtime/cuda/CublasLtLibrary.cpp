@@ -15,15 +15,13 @@ std::vector<std::string> CublasLtLibrary::names() {
 
 Expected<std::unique_ptr<CublasLtLibrary>>
 CublasLtLibrary::open(const std::vector<std::string> &names) {
-  GRADC_ASSIGN_OR_RETURN(
-      DynamicLibrary library,
-      DynamicLibrary::open(
-          names, pathVariable,
-          fmt::format("cuBLASLt cannot be loaded; install CUDA's libcublas, or set {} to its "
-                      "libcublasLt.so",
-                      pathVariable)));
+  auto library = DynamicLibrary::open(
+      names, pathVariable,
+      fmt::format("install CUDA's libcublas, or set {} to its libcublasLt.so", pathVariable));
+  if (!library.ok())
+    return library.status().during("cuBLASLt cannot be loaded");
   std::unique_ptr<CublasLtLibrary> opened(new CublasLtLibrary);
-  GRADC_RETURN_IF_ERROR(opened->resolve(library));
+  GRADC_RETURN_IF_ERROR(opened->resolve(*library));
   return opened;
 }
 

@@ -10,15 +10,20 @@
 
 #include "runtime/Epilogue.h"
 #include "runtime/Parts.h"
+#include "runtime/checkpoint/StrictJson.h"
 #include "runtime/cuda/Ranges.h"
 
 namespace gradc::rt::cuda {
 namespace {
 
-/// Whether programs are replayed as graphs: $GRADC_CUDA_GRAPH, unless it is "off".
-bool wantsGraphs() {
-  const char *word = std::getenv("GRADC_CUDA_GRAPH");
-  return !word || std::string_view(word) != "off";
+/// Whether programs are replayed as graphs: $GRADC_CUDA_GRAPH, on where it is not set.
+Expected<bool> wantsGraphs() {
+  const char *variable = std::getenv("GRADC_CUDA_GRAPH");
+  std::string_view word = variable && *variable ? variable : "on";
+  if (word != "on" && word != "off")
+    return Status::user(
+        fmt::format("GRADC_CUDA_GRAPH: expected on or off, got: {}", printable(word)));
+  return word == "on";
 }
 
 } // namespace
@@ -39,7 +44,8 @@ Status CudaDevice::open(const GradcImages &images) {
     GRADC_ASSIGN_OR_RETURN(events->begin, createEvent(driver(), eventDefault));
     GRADC_ASSIGN_OR_RETURN(events->end, createEvent(driver(), eventDefault));
   }
-  if (wantsGraphs())
+  GRADC_ASSIGN_OR_RETURN(bool graphs, wantsGraphs());
+  if (graphs)
     graphs_ = std::make_unique<Graphs>(driver(), compute_.get());
   return Status();
 }
@@ -188,7 +194,7 @@ Status CudaDevice::product(const GradcGemm &gemm, int64_t iteration) {
   if (!products_) {
     GRADC_ASSIGN_OR_RETURN(products_, CublasLtProducts::create());
     if (tunes_)
-      products_->tune(tuningDevice(), context_->name());
+      products_->tune(tuningDevice(), context_->gpu().name);
   }
   return products_->run(gemm, addressesOf(gemm, iteration),
                         reinterpret_cast<cublaslt::Stream>(streamOf(gemm.stream)));
@@ -265,20 +271,29 @@ Status CudaDevice::synchronize() { return afterwards(driver().streamSynchronize(
 
 namespace {
 
+const GradcImages &imagesOf(const GradcExecutable &executable) {
+  static constexpr GradcImages none{0, nullptr};
+  return executable.images ? *executable.images : none;
+}
+
 gradc::rt::Expected<std::unique_ptr<gradc::rt::Device>>
 createDevice(const GradcExecutable &executable, gradc::rt::ThreadPool &) {
-  static constexpr GradcImages none{0, nullptr};
-  GRADC_ASSIGN_OR_RETURN(auto device, gradc::rt::cuda::CudaDevice::create(
-                                          executable.images ? *executable.images : none));
+  GRADC_ASSIGN_OR_RETURN(auto device, gradc::rt::cuda::CudaDevice::create(imagesOf(executable)));
   return std::unique_ptr<gradc::rt::Device>(std::move(device));
 }
 
 /// The name alone: what it reaches is not measured.
 gradc::rt::Expected<gradc::rt::DevicePeak> peak(int) {
-  GRADC_ASSIGN_OR_RETURN(auto name, gradc::rt::cuda::GpuContext::deviceName());
-  return gradc::rt::DevicePeak{std::move(name)};
+  GRADC_ASSIGN_OR_RETURN(auto gpu, gradc::rt::cuda::Gpu::find());
+  return gradc::rt::DevicePeak{std::move(gpu.name)};
+}
+
+gradc::rt::Status find(const GradcExecutable &executable) {
+  GRADC_RETURN_IF_ERROR(gradc::rt::cuda::wantsGraphs().status());
+  GRADC_ASSIGN_OR_RETURN(auto gpu, gradc::rt::cuda::Gpu::find());
+  return gradc::rt::cuda::Kernels::check(gpu, imagesOf(executable));
 }
 
 } // namespace
 
-constinit const GradcDeviceKind gradc_cuda_device = {createDevice, peak};
+constinit const GradcDeviceKind gradc_cuda_device = {createDevice, peak, find, true};

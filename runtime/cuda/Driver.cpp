@@ -8,10 +8,12 @@
 
 namespace gradc::rt::cuda {
 
+static constexpr const char *pathVariable = "GRADC_LIBCUDA";
+
 Expected<std::unique_ptr<Driver>> Driver::load() {
   GRADC_ASSIGN_OR_RETURN(
       auto library,
-      DynamicLibrary::open({"libcuda.so.1"}, "GRADC_LIBCUDA",
+      DynamicLibrary::open({"libcuda.so.1"}, pathVariable,
                            "install NVIDIA's driver, or compile with --emulate to run without a "
                            "GPU"));
   std::unique_ptr<Driver> driver(new Driver(std::move(library)));
@@ -35,8 +37,9 @@ Status Driver::resolve() {
 #undef GRADC_CUDA
   if (!missing)
     return Status();
-  return Status::machine(fmt::format("{} has no function {}: install a driver of CUDA 12 or later",
-                                     library_.name(), missing));
+  return Status::machine(
+      fmt::format("{} has no function {}, so it is no driver of CUDA 12 or later: {}",
+                  library_.name(), missing, DynamicLibrary::mendOf(pathVariable, "install one")));
 }
 
 Status Driver::failure(Result result, const char *symbol) const {

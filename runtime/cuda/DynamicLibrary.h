@@ -14,9 +14,12 @@ class DynamicLibrary {
 public:
   /// The first of `names` (files, or sonames as the loader finds them) that loads; $variable, where
   /// it is set, is the only one tried. A machine status lists what the loader said of each, and
-  /// ends with `mend`.
+  /// ends with mendOf(variable, mend).
   static Expected<DynamicLibrary> open(const std::vector<std::string> &names, const char *variable,
                                        const std::string &mend);
+
+  /// What to do about a library that is missing or wrong: `mend`, unless $variable names it.
+  static std::string mendOf(const char *variable, const std::string &mend);
 
   /// Null when there is none of the name.
   void *find(const char *symbol) const;

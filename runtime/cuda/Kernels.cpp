@@ -39,27 +39,35 @@ Expected<Owned<Module>> loadImage(const Driver &driver, const GradcImage &image)
 
 } // namespace
 
-Expected<Kernels> Kernels::load(const GpuContext &context, const GradcImages &images) {
-  Status refused;
+Status Kernels::check(const Gpu &gpu, const GradcImages &images) {
   int64_t oldest = 0;
+  for (int64_t i = 0; i < images.count; ++i) {
+    const GradcImage &image = images.images[i];
+    if (isFor(image, gpu.capability))
+      return Status();
+    if (oldest == 0 || image.capability < oldest)
+      oldest = image.capability;
+  }
+  return Status::machine(
+      fmt::format("this executable's kernels are for sm_{} and later, and this machine's {} is an "
+                  "sm_{}; compile with --target cuda:sm_{} or an older one",
+                  oldest, gpu.name, gpu.capability, gpu.capability));
+}
+
+Expected<Kernels> Kernels::load(const GpuContext &context, const GradcImages &images) {
+  GRADC_RETURN_IF_ERROR(check(context.gpu(), images));
+  Status refused;
   for (int64_t kind : {GRADC_CUBIN, GRADC_PTX})
     for (int64_t i = 0; i < images.count; ++i) {
       const GradcImage &image = images.images[i];
-      if (oldest == 0 || image.capability < oldest)
-        oldest = image.capability;
-      if (image.kind != kind || !isFor(image, context.capability()))
+      if (image.kind != kind || !isFor(image, context.gpu().capability))
         continue;
       auto module = loadImage(context.driver(), image);
       if (module.ok())
         return Kernels(context.driver(), std::move(*module));
       refused = module.status();
     }
-  if (!refused.ok())
-    return refused;
-  return Status::machine(
-      fmt::format("this executable's kernels are for sm_{} and later, and this machine's {} is an "
-                  "sm_{}; compile with --target cuda:sm_{} or an older one",
-                  oldest, context.name(), context.capability(), context.capability()));
+  return refused;
 }
 
 Expected<Function> Kernels::find(const GradcLaunch &launch) {

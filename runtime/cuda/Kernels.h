@@ -10,6 +10,9 @@ namespace gradc::rt::cuda {
 
 class Kernels {
 public:
+  /// A machine status where none of the images is for this GPU.
+  static Status check(const Gpu &gpu, const GradcImages &images);
+
   /// Loads the machine code made for this GPU, where there is some and the driver takes it, else
   /// the PTX, which the driver assembles. A machine status where neither is for this GPU.
   static Expected<Kernels> load(const GpuContext &context, const GradcImages &images);

@@ -40,7 +40,7 @@ Expected<Memory> Memory::create(const GpuContext &context, const SpaceSizes &siz
         "smaller --micro-batch or --seq, or end what else runs there",
         formatBytes(bytes + laterBytes), formatBytes(sizes.state), formatBytes(sizes.arena),
         formatBytes(laterBytes), formatBytes(int64_t(free)), formatBytes(int64_t(total)),
-        context.name()));
+        context.gpu().name));
   Address address = 0;
   GRADC_RETURN_IF_ERROR(context.driver().memAlloc(&address, std::size_t(bytes)));
   memory.memory_ = Owned<Address>(context.driver().memFree, address);

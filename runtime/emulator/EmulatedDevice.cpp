@@ -2,7 +2,6 @@
 #include "runtime/emulator/EmulatedDevice.h"
 
 #include "runtime/Parts.h"
-#include "runtime/cpu/PeakProbe.h"
 #include "runtime/emulator/Gemm.h"
 
 #include <algorithm>
@@ -73,4 +72,9 @@ createDevice(const GradcExecutable &, gradc::rt::ThreadPool &pool) {
   return std::unique_ptr<gradc::rt::Device>(std::make_unique<gradc::rt::EmulatedDevice>(pool));
 }
 
-constinit const GradcDeviceKind gradc_emulated_device = {createDevice, gradc::rt::probePeak};
+/// What the host can do at best says nothing of a GPU's kernels.
+static gradc::rt::Expected<gradc::rt::DevicePeak> peak(int) {
+  return gradc::rt::DevicePeak{"emulated GPU"};
+}
+
+constinit const GradcDeviceKind gradc_emulated_device = {createDevice, peak, nullptr, false};

@@ -7,6 +7,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "runtime/Say.h"
+
 namespace gradc::rt {
 
 static constexpr double rewriteEvery = 0.1; // seconds
@@ -66,7 +68,7 @@ void Progress::update(const StepMetrics &metrics) {
   bool notable = metrics.valLoss || metrics.skipped;
   if (!terminal_) {
     if (metrics.step == options_.firstStep || metrics.step % stride_ == 0 || last || notable) {
-      fmt::print(options_.out, "{}\n", line(metrics, now));
+      say(options_.out, "{}\n", line(metrics, now));
       std::fflush(options_.out);
     }
     return;
@@ -80,21 +82,21 @@ void Progress::update(const StepMetrics &metrics) {
     return;
   shownAt_ = now;
   shown_ = line(metrics, now);
-  fmt::print(options_.out, "\r{}\x1b[K", shown_);
+  say(options_.out, "\r{}\x1b[K", shown_);
   std::fflush(options_.out);
 }
 
 void Progress::note(std::string_view text) {
   if (terminal_)
-    fmt::print(options_.out, "\r{}\x1b[K\n{}", text, shown_);
+    say(options_.out, "\r{}\x1b[K\n{}", text, shown_);
   else
-    fmt::print(options_.out, "{}\n", text);
+    say(options_.out, "{}\n", text);
   std::fflush(options_.out);
 }
 
 void Progress::finish() {
   if (terminal_ && !shown_.empty())
-    fmt::print(options_.out, "\n");
+    say(options_.out, "\n");
   shown_.clear();
   std::fflush(options_.out);
 }

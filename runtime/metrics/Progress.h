@@ -21,7 +21,7 @@ struct ProgressOptions {
   std::function<double()> secondsNow = nullptr; ///< a monotonic clock; the system's when not given
 };
 
-/// Not thread-safe; one a process, on rank 0.
+/// Not thread-safe; one a process, on rank 0. Lines that cannot be written are dropped.
 class Progress {
 public:
   explicit Progress(ProgressOptions options);

@@ -1,12 +1,13 @@
 """What users get wrong: one line that says what, where and the mend, and the contract's exit code."""
 
 import json
+import os
 import struct
 import subprocess
 import time
 import unittest
 
-from harness import GOLDENS, GRADC, WORK, Case, compile_model, fresh, run
+from harness import GOLDENS, GRADC, SOURCE, WORK, Case, compile_model, fresh, run
 
 
 class BadInput(Case):
@@ -16,8 +17,8 @@ class BadInput(Case):
         cls.executable = compile_model(cls.folder, "bad-input", "--micro-batch", 2, "--seq", 16)
         cls.data = GOLDENS / "tiny-gpt2" / "tokens.bin"
 
-    def refuse(self, *arguments, code=1, says=()):
-        done = run(*arguments, expect=code)
+    def refuse(self, *arguments, code=1, says=(), **variables):
+        done = run(*arguments, expect=code, env={**os.environ, **variables})
         lines = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
         self.assertEqual(len(lines), 1, f"one line of error, got: {done.stderr!r}")
         for part in says:
@@ -106,6 +107,26 @@ class BadInput(Case):
         self.refuse(GRADC, "compile", self.folder, "-o", "/nonexistent/exe", code=2,
                     says=["/nonexistent/exe"])
 
+    def test_a_toolkit_that_does_not_work(self):
+        temporary, home = fresh("bad-temporary"), fresh("bad-toolkit")
+        temporary.mkdir()
+        (home / "bin").mkdir(parents=True)
+        ptxas = home / "bin" / "ptxas"
+        compile_gpu = (GRADC, "compile", SOURCE / "examples" / "linear-mlir" / "model.mlir", "-o", WORK / "bad",
+                       "--target", "cuda:sm_80")
+        for script, says in (("echo 'no licence'; exit 1", "exit code 1: no licence"),
+                             ("echo rubbish > $5", "no ELF file"), ("rm $5", "is gone")):
+            ptxas.write_text(f"#!/bin/sh\n{script}\n")
+            ptxas.chmod(0o755)
+            for flags in ((), ("--emit", "cubin")):
+                self.refuse(*compile_gpu, *flags, code=2, says=[ptxas, says, "set CUDA_HOME"], CUDA_HOME=str(home),
+                            TMPDIR=str(temporary))
+        self.refuse(*compile_gpu, code=2, says=["/nonexistent", "set TMPDIR"], CUDA_HOME=str(home),
+                    TMPDIR="/nonexistent")
+        self.assertEqual(list(temporary.iterdir()), [])
+        ptxas.unlink()  # the mend
+        run(*compile_gpu, env={**os.environ, "CUDA_HOME": str(home)})
+
     def train_refused(self, data, *flags, code=1, says=()):
         self.refuse(self.executable, "train", "--data", data, "--steps", 2, *flags, code=code, says=says)
 
@@ -137,6 +158,23 @@ class BadInput(Case):
         self.refuse(self.executable, "train", "--data", self.folder / "tokens.bin", "--steps", 1,
                     "--save-weights", "/dev/full", code=2,
                     says=["/dev/full"])
+
+    def test_a_full_disk_behind_standard_output(self):
+        data = self.folder / "tokens.bin"
+        weights = fresh("bad-output.safetensors")
+
+        def lost(*arguments, code):
+            with open("/dev/full", "w") as full:
+                done = subprocess.run([str(a) for a in (self.executable, *arguments)], stdout=full,
+                                      stderr=subprocess.PIPE, text=True)
+            self.assertEqual(done.returncode, code, done.stderr)
+            return done.stderr
+        said = lost("train", "--data", data, "--steps", 2, "--save-weights", weights, code=0)
+        self.assertRegex(said, "^warning: standard output: cannot be written; .*\n$")
+        self.assertTrue(weights.exists())
+        for arguments in (("info", "--json"), ("eval", "--data", data, "--init-weights", weights),
+                          ("bench", "--steps", 1, "--json")):
+            self.assertRegex(lost(*arguments, code=2), "^error: standard output: cannot be written; .*\n$")
 
     def test_what_cannot_fit_in_memory_is_refused_before_the_first_step(self):
         config = self.config(n_embd=49152, n_head=64, n_layer=64)

@@ -135,8 +135,10 @@ class Linear(Case):
         self.assertEqual(len(second["algorithms"]), len(first["algorithms"]))
         # The stand-in's algorithms have the same bits.
         self.assertEqual({plain["loss"], first["loss"]}, {second["loss"]})
-        refused = run(compile_model(LINEAR, "linear-cpu"), "bench", "--autotune", expect=1).stderr
-        self.assertIn("--autotune", refused)
+        for executable in (compile_model(LINEAR, "linear-cpu"), self.program.emulated):
+            self.assertIn("--autotune: chooses among", run(executable, "bench", "--autotune", expect=1).stderr)
+            self.assertNotIn("--autotune", run(executable, "bench", "--help").stdout)
+        self.assertIn("--autotune", run(self.program.executable, "bench", "--help").stdout)
 
     def test_shows_a_profiler_its_programs_and_kernels(self):
         log = fresh("ranges.txt")
@@ -201,13 +203,37 @@ class Linear(Case):
         return said
 
     def test_machines_that_do_not_do(self):
-        self.assertIn("install NVIDIA's driver, or compile with --emulate",
-                      self.refusal(GRADC_LIBCUDA="/nonexistent/libcuda.so.1"))
+        for variable in ("GRADC_LIBCUDA", "GRADC_CUBLASLT_PATH"):
+            for library in ("/nonexistent/lib.so.1", str(LINEAR)):
+                self.assertIn(f"check {variable}, which names it", self.refusal(**{variable: library}))
+        self.assertIn("has no function cuInit, so it is no driver of CUDA 12 or later: check GRADC_LIBCUDA",
+                      self.refusal(GRADC_LIBCUDA="libc.so.6"))
+        for value in ("-10", "-90", "5"):
+            self.assertIn("gives Fake GPU no usable compute capability",
+                          self.refusal(GRADC_FAKE_CAPABILITY=value))
         self.assertIn("for sm_90 and later, and this machine's Fake GPU is an sm_80",
                       self.refusal(GRADC_FAKE_CAPABILITY="80"))
         self.assertIn("shows no GPU", self.refusal(GRADC_FAKE_CAPABILITY="0"))
         self.assertIn("of the GPU's memory", self.refusal(GRADC_FAKE_MEMORY="1000000"))
         self.assertIn("cuBLASLt cannot be loaded", self.refusal(GRADC_CUBLASLT_PATH="/nonexistent/lib"))
+
+    def test_a_gpus_name_is_foreign_text(self):
+        shown = self.bench(GRADC_FAKE_NAME="A\n\udcff" + "B" * 400).stdout
+        self.assertEqual(json.loads(shown)["device"], "A??" + "B" * 252)
+
+    def test_a_machine_that_does_not_do_makes_and_says_nothing(self):
+        folder = fresh("no-device")
+        command = ("train", "--data", GOLDENS / "tiny-gpt2" / "tokens.bin", "--steps", 1, "--checkpoint-dir", folder)
+        for variables in ({"GRADC_LIBCUDA": "/nonexistent/libcuda.so.1"}, {"GRADC_FAKE_CAPABILITY": "80"}):
+            refused = self.program.run(*command, expect=2, **variables)
+            self.assertEqual((refused.stdout, refused.stderr.count("\n")), ("", 1))
+            self.assertFalse(folder.exists())
+
+    def test_graphs_are_on_or_off(self):
+        for word in ("OFF", "0", "xyz"):
+            said = self.program.run("bench", "--steps", 1, expect=1, GRADC_CUDA_GRAPH=word).stderr
+            self.assertEqual(said, f'error: GRADC_CUDA_GRAPH: expected on or off, got: "{word}"\n')
+        self.bench(GRADC_CUDA_GRAPH="on")
 
     def test_a_driver_older_than_the_assembler_gets_the_ptx(self):
         self.assertEqual(json.loads(self.bench(GRADC_FAKE_REFUSE="cubin").stdout)["loss"],

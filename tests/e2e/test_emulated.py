@@ -210,8 +210,11 @@ class Targets(Case):
         self.assertIn("leave out --emit ptx", self.refused(path, *resume, "--emulate", "--emit", "ptx"))
         executable = fresh("emulated.exe")
         run(GRADC, "compile", path, "-o", executable, *resume, "--emulate")
-        self.assertIn("cuda:sm_90", run(executable, "info").stdout)
-        run(executable, "bench", "--steps", 1)
+        self.assertIn("target       cuda:sm_90, emulated", run(executable, "info").stdout)
+        bench = json.loads(run(executable, "bench", "--steps", 1, "--json").stdout)
+        self.assertEqual(bench["device"], "emulated GPU")
+        for key in ("mfu", "matmul_of_peak", "peak_flops_per_s"):  # the host's peak says nothing of it
+            self.assertIsNone(bench[key], key)
         self.assertNotIn("boost", run("ldd", executable).stdout)
 
     def test_what_a_gpu_has_no_kernel_for(self):

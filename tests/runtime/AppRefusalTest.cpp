@@ -1,9 +1,11 @@
 // What an executable refuses: one line, and the exit code that says whose fault it is.
 #include <csignal>
+#include <filesystem>
 #include <unistd.h>
 
 #include "AppFixture.h"
 #include "ToyExecutable.h"
+#include "runtime/Device.h"
 
 namespace gradc::rt {
 namespace {
@@ -83,6 +85,49 @@ TEST_F(AppRefusal, ReportsAFullDisk) {
   expectError(runToy(train(5, {"--save-weights", "/dev/full"})), 2, "/dev/full");
 }
 
+TEST_F(AppRefusal, OutputThatIsLost) {
+  std::string weights = folder.path("weights"), lost = "standard output: cannot be written; ";
+  auto trained = runToyWithFullOutput(train(5, {"--save-weights", weights}));
+  EXPECT_EQ(trained.exitCode, 0) << trained.err;
+  EXPECT_EQ(trained.err, "warning: " + lost + "lines of progress were dropped\n");
+  EXPECT_GT(readFile(weights).size(), 16384u);
+  for (const Arguments &command :
+       {Arguments{"info"},
+        {"info", "--json"},
+        {"--help"},
+        {"bench", "--steps", "1"},
+        {"bench", "--steps", "1", "--json"},
+        {"eval", "--data", data, "--init-weights", weights},
+        {"eval", "--data", data, "--init-weights", weights, "--json"},
+        {"generate", "--prompt", "a", "--tokens", "2", "--init-weights", weights}})
+    expectError(runToyWithFullOutput(command), 2, lost + "free some disk space");
+  EXPECT_EQ(runToyWithFullError({"info", "--no-such-flag"}).exitCode, 1);
+}
+
+TEST_F(AppRefusal, AlgorithmsWhereThereAreNone) {
+  for (const Arguments &command : {train(5, {"--autotune"}), {"bench", "--autotune"}}) {
+    auto refused = runToy(command);
+    expectError(refused, 1, "--autotune: chooses among the algorithms of a GPU's library");
+    EXPECT_EQ(refused.out, "");
+    EXPECT_EQ(runToy({command.front(), "--help"}).out.find("--autotune"), std::string::npos);
+  }
+}
+
+TEST_F(AppRefusal, AMachineWithoutItsDevice) {
+  static constexpr GradcDeviceKind absent{
+      nullptr, nullptr,
+      [](const GradcExecutable &) { return Status::machine("no such device; plug one in"); }, true};
+  GradcExecutable executable = toyExecutable();
+  executable.device = &absent;
+  std::string dir = folder.path("ckpt");
+  auto refused = runApp(executable, train(5, {"--checkpoint-dir", dir}));
+  expectError(refused, 2, "no such device; plug one in");
+  EXPECT_EQ(refused.out, "");
+  EXPECT_FALSE(std::filesystem::exists(dir));
+  expectError(runApp(executable, train(0)), 1, "--steps");
+  EXPECT_NE(runApp(executable, {"train", "--help"}).out.find("--autotune"), std::string::npos);
+}
+
 TEST_F(AppRefusal, EndsARunThatIsNotFinite) {
   std::string dir = folder.path("ckpt");
   auto result = runToy(train(500, {"--lr", "1e38", "--clip-grad", "0", "--checkpoint-dir", dir}));
@@ -106,14 +151,15 @@ TEST_F(AppRefusal, RefusesDamagedMetadataAndMissingInstructions) {
     std::string text = metadata.dump();
     return runApp(toyWithMetadata(text), {"bench", "--steps", "1"});
   };
-  expectError(changed([](json &m) { m["state"][0]["offset"] = 1 << 30; }), 70, "state[0].offset");
-  expectError(changed([](json &m) { m["state"][0]["bytes"] = 4; }), 70, "state[0].bytes");
-  expectError(changed([](json &m) { m["state"][0]["shape"] = {-1}; }), 70, "shape");
-  expectError(changed([](json &m) { m.erase("flags"); }), 70, "flags");
-  expectError(changed([](json &m) { m["memory"] = "much"; }), 70, "memory");
-  expectError(changed([](json &m) { m["format"] = 2; }), 70, "format");
+  expectError(changed([](json &m) { m["state"][0]["offset"] = 1 << 30; }), 2, "state[0].offset");
+  expectError(changed([](json &m) { m["state"][0]["bytes"] = 4; }), 2, "state[0].bytes");
+  expectError(changed([](json &m) { m["state"][0]["shape"] = {-1}; }), 2, "shape");
+  expectError(changed([](json &m) { m.erase("flags"); }), 2, "flags");
+  expectError(changed([](json &m) { m["memory"] = "much"; }), 2, "memory");
+  expectError(changed([](json &m) { m["format"] = 2; }), 2, "format");
+  expectError(changed([](json &m) { m["flags"]["emulate"] = "yes"; }), 2, "flags.emulate");
   std::string cut = toyMetadata().substr(0, 200);
-  expectError(runApp(toyWithMetadata(cut), {"info"}), 70, "metadata");
+  expectError(runApp(toyWithMetadata(cut), {"info"}), 2, "metadata");
   auto executable = toyExecutable();
   executable.abiVersion = 99;
   expectError(runApp(executable, {"bench"}), 70, "ABI 99");

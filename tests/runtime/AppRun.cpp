@@ -15,6 +15,8 @@
 
 namespace gradc::rt {
 
+static constexpr const char *full = "/dev/full";
+
 std::string readFile(const std::string &path) {
   std::ifstream file(path, std::ios::binary);
   std::stringstream content;
@@ -37,14 +39,13 @@ TemporaryFolder::~TemporaryFolder() {
   std::filesystem::remove_all(folder_, error);
 }
 
-AppResult runApp(const GradcExecutable &executable, std::vector<std::string> arguments,
-                 std::function<void(pid_t)> meanwhile) {
-  TemporaryFolder folder;
+static AppResult runInto(const std::string &out, const std::string &err,
+                         const GradcExecutable &executable, std::vector<std::string> arguments,
+                         std::function<void(pid_t)> meanwhile = nullptr) {
   std::fflush(nullptr);
   pid_t child = fork();
   if (child == 0) {
-    if (!std::freopen(folder.path("out").c_str(), "w", stdout) ||
-        !std::freopen(folder.path("err").c_str(), "w", stderr))
+    if (!std::freopen(out.c_str(), "w", stdout) || !std::freopen(err.c_str(), "w", stderr))
       _exit(99);
     std::vector<const char *> argv{"toy"};
     for (const std::string &argument : arguments)
@@ -57,12 +58,29 @@ AppResult runApp(const GradcExecutable &executable, std::vector<std::string> arg
     meanwhile(child);
   int status = 0;
   waitpid(child, &status, 0);
-  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, readFile(folder.path("out")),
-          readFile(folder.path("err"))};
+  auto written = [](const std::string &path) { return path == full ? "" : readFile(path); };
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, written(out), written(err)};
+}
+
+AppResult runApp(const GradcExecutable &executable, std::vector<std::string> arguments,
+                 std::function<void(pid_t)> meanwhile) {
+  TemporaryFolder folder;
+  return runInto(folder.path("out"), folder.path("err"), executable, std::move(arguments),
+                 std::move(meanwhile));
 }
 
 AppResult runToy(std::vector<std::string> arguments, std::function<void(pid_t)> meanwhile) {
   return runApp(toyExecutable(), std::move(arguments), std::move(meanwhile));
+}
+
+AppResult runToyWithFullOutput(std::vector<std::string> arguments) {
+  TemporaryFolder folder;
+  return runInto(full, folder.path("err"), toyExecutable(), std::move(arguments));
+}
+
+AppResult runToyWithFullError(std::vector<std::string> arguments) {
+  TemporaryFolder folder;
+  return runInto(folder.path("out"), full, toyExecutable(), std::move(arguments));
 }
 
 } // namespace gradc::rt

@@ -20,6 +20,9 @@ AppResult runApp(const GradcExecutable &executable, std::vector<std::string> arg
                  std::function<void(pid_t)> meanwhile = nullptr);
 AppResult runToy(std::vector<std::string> arguments,
                  std::function<void(pid_t)> meanwhile = nullptr);
+/// With standard output, or standard error, on a disk that is full.
+AppResult runToyWithFullOutput(std::vector<std::string> arguments);
+AppResult runToyWithFullError(std::vector<std::string> arguments);
 
 /// A folder of its own that is removed at the end.
 class TemporaryFolder {

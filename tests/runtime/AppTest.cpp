@@ -239,6 +239,15 @@ TEST_F(AppTest, BenchesAndTellsWhatWasCompiled) {
   result = runToy({"info"});
   EXPECT_EQ(result.exitCode, 0);
   EXPECT_NE(result.out.find("4096 parameters"), std::string::npos) << result.out;
+  EXPECT_NE(result.out.find("target       cpu, recompute"), std::string::npos) << result.out;
+}
+
+TEST_F(AppTest, SaysThatAGpusProgramIsEmulated) {
+  auto metadata = json::parse(toyMetadata());
+  metadata["flags"]["target"] = "cuda:sm_90";
+  metadata["flags"]["emulate"] = true;
+  std::string text = metadata.dump(), info = runApp(toyWithMetadata(text), {"info"}).out;
+  EXPECT_NE(info.find("target       cuda:sm_90, emulated, recompute"), std::string::npos) << info;
 }
 
 TEST_F(AppTest, ListsEveryOptionInItsHelp) {

@@ -197,6 +197,7 @@ void Toy::print() {
         {"mesh", "dp=1,tp=1,pp=1,cp=1"},
         {"zero", 0},
         {"target", "cpu"},
+        {"emulate", false},
         {"cpu", "generic"},
         {"cpu_features", "+sse4.2,-avx10"},
         {"init", "family"}}},

@@ -1,5 +1,6 @@
 // What a compile writes: a phase's module, the kernels' code, or an object file and the executable.
 #include "codegen/Link.h"
+#include "codegen/MachineFault.h"
 #include "codegen/cpu/ObjectFile.h"
 #include "codegen/host/StepProgram.h"
 #include "tools/driver/Compile.h"
@@ -25,6 +26,11 @@ Failure closed(llvm::raw_fd_ostream &file, const std::string &path) {
   std::error_code error = file.error();
   file.clear_error(); // else the stream's destructor would abort
   return {Exit::machineFault, path + ": cannot be written: " + error.message()};
+}
+
+/// Whose fault an error of code generation is.
+Exit exitOf(const llvm::Error &error, Exit otherwise) {
+  return error.isA<codegen::MachineFault>() ? Exit::machineFault : otherwise;
 }
 
 } // namespace
@@ -122,8 +128,10 @@ Failure Compiler::generate() {
 Failure Compiler::writeObject(const std::string &path) {
   llvm::LLVMContext llvmContext;
   auto object = backend->hostModule(module(), llvmContext);
-  if (!object)
-    return diagnosed(Exit::defect, oneLine(object.takeError()));
+  if (llvm::Error error = object.takeError()) {
+    Exit whose = exitOf(error, Exit::defect);
+    return diagnosed(whose, oneLine(std::move(error)));
+  }
   codegen::emitStepProgram(module(), metadata(), backend->runtime().deviceSymbol, **object);
   llvm::Error error = codegen::writeObjectFile(**object, backend->host(), path);
   return error ? Failure{Exit::machineFault, oneLine(std::move(error))} : Failure{};
@@ -146,8 +154,10 @@ llvm::Expected<std::string> Compiler::printedCode() const {
 
 Failure Compiler::emitCode() {
   llvm::Expected<std::string> code = printedCode();
-  if (!code)
-    return diagnosed(Exit::userError, oneLine(code.takeError()));
+  if (llvm::Error error = code.takeError()) {
+    Exit whose = exitOf(error, Exit::userError);
+    return diagnosed(whose, oneLine(std::move(error)));
+  }
   std::error_code error;
   llvm::raw_fd_ostream file(request.output, error);
   if (error)

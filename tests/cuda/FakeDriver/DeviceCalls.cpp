@@ -63,7 +63,7 @@ Result cuInit(unsigned flags) {
 }
 Result cuDeviceGetCount(int *count) {
   ENTER(cuDeviceGetCount);
-  *count = machine().capability > 0 ? 1 : 0;
+  *count = machine().capability != 0 ? 1 : 0;
   return success;
 }
 Result cuDeviceGet(DeviceNumber *device, int ordinal) {
@@ -75,8 +75,7 @@ Result cuDeviceGet(DeviceNumber *device, int ordinal) {
 Result cuDeviceGetName(char *name, int bytes, DeviceNumber device) {
   ENTER(cuDeviceGetName);
   NEED(device == 7 && bytes > 0, errorInvalidValue);
-  std::strncpy(name, "Fake GPU", std::size_t(bytes - 1));
-  name[bytes - 1] = 0;
+  std::strncpy(name, machine().name.c_str(), std::size_t(bytes)); // without a NUL where too long
   return success;
 }
 Result cuDeviceGetAttribute(int *value, DeviceAttribute attribute, DeviceNumber device) {

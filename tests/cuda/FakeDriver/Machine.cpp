@@ -39,6 +39,8 @@ Machine &Machine::get() {
 Machine::Machine() {
   if (std::string text = variable("GRADC_FAKE_CAPABILITY"); !text.empty())
     capability = std::stoi(text);
+  if (std::string text = variable("GRADC_FAKE_NAME"); !text.empty())
+    name = text;
   if (std::string text = variable("GRADC_FAKE_MEMORY"); !text.empty())
     memoryBytes = std::stoull(text);
   if (std::string text = variable("GRADC_FAKE_ORDER"); !text.empty())

@@ -4,7 +4,8 @@
 //
 // Environment:
 //   GRADC_FAKE_KERNELS     a shared library made of a program compiled with --emulate: its kernels
-//   GRADC_FAKE_CAPABILITY  of the GPU, times ten [90]
+//   GRADC_FAKE_CAPABILITY  of the GPU, times ten [90]; 0: there is no GPU
+//   GRADC_FAKE_NAME        of the GPU [Fake GPU]; one that is too long has no end
 //   GRADC_FAKE_MEMORY      of the GPU, in bytes [1 GiB]
 //   GRADC_FAKE_ORDER       late [nothing runs before it is waited for]; compute: the stream made
 //                          first runs as soon as it can; copies: all others do, and the branches
@@ -139,6 +140,7 @@ public:
   Result complain(Result result, const std::string &text) const;
 
   int capability = 90;
+  std::string name = "Fake GPU";
   std::size_t memoryBytes = std::size_t(1) << 30;
   bool refusesCubins = false;
   int retained = 0;

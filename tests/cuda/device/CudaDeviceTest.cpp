@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <dlfcn.h>
+#include <fstream>
 
 #include <gtest/gtest.h>
 
@@ -139,6 +140,21 @@ TEST(DynamicLibrary, SaysWhatWasTriedAndHowToMendIt) {
   EXPECT_NE(status.message().find("libnone.so.1: cannot open"), std::string::npos)
       << status.message();
   EXPECT_TRUE(status.message().ends_with(": install it")) << status.message();
+}
+
+TEST(DynamicLibrary, MendsWhatAVariableNames) {
+  std::string textFile = testing::TempDir() + "/no-library.so";
+  std::ofstream(textFile) << "no ELF";
+  for (const std::string &name : {std::string("/nope.so"), textFile}) {
+    setenv("GRADC_LIBRARY_OF_TEST", name.c_str(), 1);
+    Status status =
+        DynamicLibrary::open({"libc.so.6"}, "GRADC_LIBRARY_OF_TEST", "install it").status();
+    EXPECT_TRUE(status.message().starts_with(name + ": ")) << status.message();
+    EXPECT_TRUE(
+        status.message().ends_with(": check GRADC_LIBRARY_OF_TEST, which names it, or unset it"))
+        << status.message();
+  }
+  unsetenv("GRADC_LIBRARY_OF_TEST");
 }
 
 } // namespace
