@@ -21,7 +21,8 @@ class ClusterBuilder {
 public:
   ClusterBuilder(FusedOp op, ArrayRef<int64_t> rowStrides, bool mayBeFlat)
       : op(op), body(op.getBody().front()), rowStrides(rowStrides), space(rowSpaceOf(op)),
-        flat(mayBeFlat && isFlat()), builder(flat ? row::Builder::flat() : row::Builder(space.columns)) {}
+        flat(mayBeFlat && isFlat()),
+        builder(flat ? row::Builder::flat() : row::Builder(space.columns)) {}
 
   ClusterProgram build() {
     bindOperands();

@@ -10,9 +10,10 @@
 namespace gradc::rt {
 namespace {
 
+/// Damage of the metadata that leaves it JSON with every field.
 Status noSlot(std::string_view name) {
-  return Status::defect(
-      fmt::format("the executable has no slot {}; compile it again with this version", name));
+  return Status::machine(fmt::format(
+      "the executable's metadata is damaged, it has no slot {}; compile it again", name));
 }
 
 } // namespace

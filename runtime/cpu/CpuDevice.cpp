@@ -120,4 +120,5 @@ createDevice(const GradcExecutable &, gradc::rt::ThreadPool &pool) {
   return std::unique_ptr<gradc::rt::Device>(std::make_unique<gradc::rt::CpuDevice>(pool));
 }
 
-constinit const GradcDeviceKind gradc_cpu_device = {createDevice, gradc::rt::probePeak, nullptr, false};
+constinit const GradcDeviceKind gradc_cpu_device = {createDevice, gradc::rt::probePeak, nullptr,
+                                                    false};

@@ -15,7 +15,7 @@ ALLOWED = {
     "codegen": {"codegen", "ir", "runtime/Abi.def", "runtime/Abi.h"},
     "codegen/kernels": {"codegen/kernels", "ir"},
     "codegen/cpu": {"codegen/cpu", "codegen/kernels", "codegen/Backend.h", "ir", "runtime/Abi.h", "runtime/cpu/GemmWorkspace.h"},
-    "codegen/gpu": {"codegen/gpu", "codegen/kernels", "codegen/Backend.h", "codegen/cpu/Target.h",
+    "codegen/gpu": {"codegen/gpu", "codegen/kernels", "codegen/Backend.h", "codegen/MachineFault.h", "codegen/cpu/Target.h",
                     "codegen/host/StepProgram.h", "ir", "runtime/Abi.h", "runtime/emulator/Functions.def",
                     "runtime/emulator/Collectives.def"},
     "frontend": {"frontend", "ir"},

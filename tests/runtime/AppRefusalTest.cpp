@@ -158,6 +158,12 @@ TEST_F(AppRefusal, RefusesDamagedMetadataAndMissingInstructions) {
   expectError(changed([](json &m) { m["memory"] = "much"; }), 2, "memory");
   expectError(changed([](json &m) { m["format"] = 2; }), 2, "format");
   expectError(changed([](json &m) { m["flags"]["emulate"] = "yes"; }), 2, "flags.emulate");
+  expectError(changed([](json &m) {
+                for (json &slot : m["state"])
+                  if (slot["name"] == "train_step.tokens")
+                    slot["name"] = "train_step.tokenz";
+              }),
+              2, "no slot train_step.tokens");
   std::string cut = toyMetadata().substr(0, 200);
   expectError(runApp(toyWithMetadata(cut), {"info"}), 2, "metadata");
   auto executable = toyExecutable();
