@@ -24,7 +24,7 @@ extern "C" {
 #define GRADC_COLLECTIVE(symbol) void symbol(const GradcLanes *lanes);
 #include "runtime/emulator/Collectives.def"
 #undef GRADC_COLLECTIVE
-F __truncsfbf2(F x); // NOLINT(bugprone-reserved-identifier): compilers' name for it
+F __truncsfbf2(F x); // NOLINT(clang-diagnostic-reserved-identifier): compilers' name for it
 }
 
 struct Symbol {
