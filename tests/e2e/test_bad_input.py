@@ -103,6 +103,17 @@ class BadInput(Case):
                     says=["--lr"])
         self.refuse(self.executable, "train", "--steps", 1, says=["--data"])
 
+    def test_flags_that_would_do_nothing(self):
+        self.compile_refused(self.folder, "--epilogues", "off", says=["--epilogues off", "--target cuda:ARCH"])
+        self.refuse(GRADC, "explain", self.executable, "--precision", "bf16", says=["--precision", "compiled already"])
+        self.refuse(GRADC, "explain", self.executable, "--html", "page.html", says=["--html is not implemented"])
+        run(GRADC, "explain", self.executable, "--json")
+
+    def test_what_a_budget_does_is_said(self):
+        said = run(GRADC, "plan", self.folder, "--target", "cuda:sm_90", "--memory-budget", "70MiB").stdout
+        self.assertRegex(said, r"\nrecompute    level \d+ of 0 \(keep all\) to \d+ .*: .* MiB again with .* GFLOP\n")
+        self.assertIn("\nstreams      1: a second one does not fit the memory\n", said)
+
     def test_output_cannot_be_written(self):
         self.refuse(GRADC, "compile", self.folder, "-o", "/nonexistent/exe", code=2,
                     says=["/nonexistent/exe"])
