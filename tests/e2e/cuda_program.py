@@ -2,7 +2,7 @@
 
 import os
 
-from harness import BUILD, GRADC, compile_model, fresh, run
+from harness import BUILD, GOLDENS, GRADC, Case, compile_model, fresh, metrics, model_with, run
 
 TARGET = ("--target", "cuda:sm_90")
 DRIVER = BUILD / "tests" / "libfake_cuda.so"
@@ -27,3 +27,20 @@ class Program:
         environment = {**os.environ, "GRADC_LIBCUDA": str(DRIVER), "GRADC_CUBLASLT_PATH": str(PRODUCTS),
                        "GRADC_FAKE_KERNELS": str(self.kernels), **variables}
         return run(self.executable, *arguments, expect=expect, env=environment)
+
+
+class OneLayer(Case):
+    """GPT-2 of one layer, two microbatches a step."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.model = model_with("one-layer", n_layer=1)
+        cls.flags = ("--micro-batch", 1, "--seq", 16, "--grad-accum", 2)
+        cls.program = Program(cls.model, "gpt2", *cls.flags)
+        cls.data = GOLDENS / "tiny-gpt2" / "tokens.bin"
+
+    def command(self, steps, *flags):
+        return ("train", "--data", self.data, "--steps", steps, "--lr", 1e-2, "--lr-decay", "constant", *flags)
+
+    def losses(self, path):
+        return [(line["loss"], line["grad_norm"]) for line in metrics(path)]

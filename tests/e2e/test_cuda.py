@@ -3,30 +3,16 @@ emulator, streams as late or as early as a GPU might run them, and every call is
 give the bits of the emulated executable, and to say what failed where a call fails."""
 
 import json
-import os
 import re
 import unittest
 
-from cuda_program import DRIVER, TARGET, Program
+from cuda_program import DRIVER, TARGET, OneLayer, Program
 from harness import GOLDENS, GRADC, SOURCE, Case, compile_model, fresh, metrics, model_with, run
 
 LINEAR = SOURCE / "examples" / "linear-mlir" / "model.mlir"
 
 
-class Gpt2(Case):
-    @classmethod
-    def setUpClass(cls):
-        cls.model = model_with("one-layer", n_layer=1)
-        cls.flags = ("--micro-batch", 1, "--seq", 16, "--grad-accum", 2)
-        cls.program = Program(cls.model, "gpt2", *cls.flags)
-        cls.data = GOLDENS / "tiny-gpt2" / "tokens.bin"
-
-    def command(self, steps, *flags):
-        return ("train", "--data", self.data, "--steps", steps, "--lr", 1e-2, "--lr-decay", "constant", *flags)
-
-    def losses(self, path):
-        return [(line["loss"], line["grad_norm"]) for line in metrics(path)]
-
+class Gpt2(OneLayer):
     def test_trains_to_the_bits_of_the_emulated_executable(self):
         weights, log = fresh("emulated.safetensors"), fresh("emulated.jsonl")
         run(self.program.emulated, *self.command(3, "--save-weights", weights, "--metrics", log))

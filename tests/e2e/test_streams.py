@@ -1,29 +1,15 @@
 """Commands of a GPU's program beside one another: each event is needed, no bit changes, and flags go with a module."""
 
-import json
 import os
 import re
 import unittest
 from itertools import product
 
-from cuda_program import TARGET, Program
-from harness import BUILD, GOLDENS, GRADC, Case, compile_model, fresh, metrics, model_with, run
+from cuda_program import TARGET, OneLayer
+from harness import BUILD, GOLDENS, GRADC, compile_model, fresh, run
 
 
-class Streams(Case):
-    @classmethod
-    def setUpClass(cls):
-        cls.model = model_with("one-layer", n_layer=1)
-        cls.flags = ("--micro-batch", 1, "--seq", 16, "--grad-accum", 2)
-        cls.program = Program(cls.model, "gpt2", *cls.flags)
-        cls.data = GOLDENS / "tiny-gpt2" / "tokens.bin"
-
-    def command(self, steps, *flags):
-        return ("train", "--data", self.data, "--steps", steps, "--lr", 1e-2, "--lr-decay", "constant", *flags)
-
-    def losses(self, path):
-        return [(line["loss"], line["grad_norm"]) for line in metrics(path)]
-
+class Streams(OneLayer):
     def test_a_second_stream_changes_no_bit(self):
         self.assertRegex(run(GRADC, "explain", self.program.executable).stdout,
                          r"== streams\n\d+ commands on stream 0, \d+ on stream 1, \d+ events; the arena is "
